@@ -14,7 +14,6 @@ from mage.agent.agent import Agent, AsyncAgent
 from mage.agent.log import BadRunLog, RunDiverged
 from mage.agent.reruns import Rerun, remembered, rerun
 from mage.agent.what_ifs import CallCounts, WhatIf, what_if
-from mage.memory.guards import BadAgent, NotAwaitable, extracted
 from mage.memory.policy import (
     BadPolicy,
     Outcome,
@@ -25,7 +24,17 @@ from mage.memory.policy import (
     Totals,
     outcome_document,
 )
-from mage.memory.requests import AgentEvent, AgentHook, Asked, AskFailed, Noticed, RunEnded
+from mage.memory.requests import (
+    AgentEvent,
+    AgentHook,
+    Asked,
+    AskFailed,
+    BadAgent,
+    NotAwaitable,
+    Noticed,
+    RunEnded,
+    extracted,
+)
 
 __all__ = [
     "Agent",

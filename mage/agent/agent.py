@@ -39,13 +39,21 @@ from mage.effects import (
     Verdict,
     metered,
 )
-from mage.effects.program import Ask, Program, drive, drive_awaited
+from mage.effects.questions import Ask, Program, drive, drive_awaited
 from mage.engine import Digest
-from mage.memory import guards
-from mage.memory.guards import answer_of, extracted, extracted_awaited, thought_about
 from mage.memory.journal import RUN
 from mage.memory.policy import Outcome, Policy, RunFailed, StoreFault, writing
-from mage.memory.requests import AgentHook, heard_by, tell_hooks
+from mage.memory.requests import (
+    AgentHook,
+    answer_of,
+    extracted,
+    extracted_awaited,
+    heard_by,
+    require_json_object,
+    sound_part,
+    tell_hooks,
+    thought_about,
+)
 from mage.memory.state import Run
 from mage.session import AsyncSession, Conflict, Entry, Noted, Session
 from mage.stores import (
@@ -86,12 +94,12 @@ class Agent:
         counter: counts tokens. None: exact, where `toktok-rs` is installed. A resumed run keeps its counter.
     """
 
-    model: Model = attrs.field(validator=guards.asked)
+    model: Model = attrs.field(validator=sound_part)
     environment: Environment = attrs.field(validator=sound)
-    judge: Judge | None = attrs.field(default=None, validator=guards.asked)
-    summarizer: Summarizer | None = attrs.field(default=None, validator=guards.asked)
-    policy: Policy | None = attrs.field(default=None, validator=guards.policy)
-    counter: TokenCounter | None = attrs.field(default=None, validator=guards.counter)
+    judge: Judge | None = attrs.field(default=None, validator=sound_part)
+    summarizer: Summarizer | None = attrs.field(default=None, validator=sound_part)
+    policy: Policy | None = attrs.field(default=None, validator=sound_part)
+    counter: TokenCounter | None = attrs.field(default=None, validator=sound_part)
 
     def run(
         self,
@@ -136,7 +144,7 @@ class Agent:
         Any exception of model, judge, summarizer or environment except `EffectError` is raised again. Nothing is lost:
         the next `run` continues from there.
         """
-        guards.require_json_object("remember", remember)
+        require_json_object("remember", remember)
         with ExitStack() as stack:
             opened = stack.enter_context(open_store(store)) if isinstance(store, str) else store
             hooks = heard_by(on_event)
@@ -173,12 +181,12 @@ def run_in(
 class AsyncAgent:
     """The twin of `Agent` that awaits model, environment, judge and summarizer. See `Agent`."""
 
-    model: AsyncModel = attrs.field(validator=guards.asked)
+    model: AsyncModel = attrs.field(validator=sound_part)
     environment: AsyncEnvironment = attrs.field(validator=sound)
-    judge: AsyncJudge | None = attrs.field(default=None, validator=guards.asked)
-    summarizer: AsyncSummarizer | None = attrs.field(default=None, validator=guards.asked)
-    policy: Policy | None = attrs.field(default=None, validator=guards.policy)
-    counter: TokenCounter | None = attrs.field(default=None, validator=guards.counter)
+    judge: AsyncJudge | None = attrs.field(default=None, validator=sound_part)
+    summarizer: AsyncSummarizer | None = attrs.field(default=None, validator=sound_part)
+    policy: Policy | None = attrs.field(default=None, validator=sound_part)
+    counter: TokenCounter | None = attrs.field(default=None, validator=sound_part)
 
     async def run(
         self,
@@ -197,7 +205,7 @@ class AsyncAgent:
         A cancellation takes effect at an await of model, judge or environment, or after a write to the store; the next
         `run` continues from there.
         """
-        guards.require_json_object("remember", remember)
+        require_json_object("remember", remember)
         async with AsyncExitStack() as stack:
             opened = stack.enter_context(open_store(store)) if isinstance(store, str) else store
             hooks = heard_by(on_event)
@@ -229,18 +237,11 @@ def _first_note(
     agent: Agent | AsyncAgent, capabilities: Capabilities, remember: Mapping[str, object] | None
 ) -> str:
     """Return the text of the note `began`. Without a judge the summaries of the run are accepted openly."""
-    counter = default_counter() if agent.counter is None else agent.counter
-    said = _counting(agent.model, capabilities, counter) or Counting(0)
-    policy = writing(first_policy(agent.policy, is_judged=agent.judge is not None), agent.summarizer)
+    counter = agent.counter or default_counter()
+    counting = _counting(agent.model, capabilities, counter) or Counting(0)
     judged = agent.judge is not None
-    return encoded(
-        began_note(
-            *(policy, counter, said.overhead, capabilities),
-            mode=said.mode,
-            judged=judged,
-            remembered=remember,
-        )
-    )
+    policy = writing(first_policy(agent.policy, is_judged=judged), agent.summarizer)
+    return began_note(policy, counter, counting, capabilities, judged=judged, remembered=remember or {})
 
 
 def _counting(model: object, capabilities: Capabilities, counter: TokenCounter) -> Counting | None:

@@ -32,7 +32,7 @@ from mage.effects import (
     Verdict,
     metered,
 )
-from mage.effects.program import Ask
+from mage.effects.questions import Ask
 from mage.engine import Compress, Digest, Failed, Passed, Revise, State
 from mage.engine.errors import MageError
 from mage.engine.journal import Operation

@@ -274,6 +274,7 @@ def _converter() -> Converter:
         StepId | int | None, lambda given, _: None if given is None else made.structure(given, int)
     )
     made.register_structure_hook(Tool, lambda given, _: Tool(**given))
+    made.register_unstructure_hook(Tool, lambda tool: attrs.asdict(tool, recurse=False))
     for union in (Then, Verdict, ActionEffect, Restored | NotRestored):
         configure_tagged_union(union, made, tag_name="is")
         _make_optional(made, union)
@@ -400,18 +401,8 @@ def decode_answer(
 
 def encode_failure(error: EffectError) -> dict[str, object]:
     """Return as JSON why there is no answer."""
-    said: dict[str, object] = {
-        "fault": error.fault,
-        "detail": error.detail,
-        "usage": encode("usage", error.usage),
-    }
-    if error.retry_after is not None:
-        said["retry_after"] = error.retry_after
-    if error.shorter_may_help:
-        said["shorter_may_help"] = True
-    if error.model:
-        said["model"] = error.model
-    return {"failed": said}
+    said = {field.name: getattr(error, field.name) for field in attrs.fields(Failure)}
+    return {"failed": encode("failed", Failure(**said))}
 
 
 def decode_failure(data: Mapping[str, object]) -> EffectError | None:
@@ -424,15 +415,7 @@ def decode_failure(data: Mapping[str, object]) -> EffectError | None:
         return None
     if len(data) > 1:
         raise BadRunLog("a run's log holds no 'failed' that can be read: something stands beside it")
-    said: Failure = decode("failed", data["failed"])
-    return EffectError(
-        said.fault,
-        said.detail,
-        retry_after=said.retry_after,
-        usage=said.usage,
-        shorter_may_help=said.shorter_may_help,
-        model=said.model,
-    )
+    return EffectError(**attrs.asdict(decode("failed", data["failed"]), recurse=False))
 
 
 def decode_policy(document: object) -> Policy:
@@ -647,25 +630,17 @@ def _counter_of(name: str) -> TokenCounter:
 def began_note(
     policy: Policy,
     counter: TokenCounter,
-    overhead: int,
-    capabilities: Capabilities,
+    counting: Counting,
+    introduced: Capabilities,
     *,
-    mode: Mode | None,
     judged: bool,
-    remembered: Mapping[str, object] | None = None,
-) -> dict[str, object]:
-    """Return the data of `began`."""
-    said = {
-        "mode": mode,
-        "remembered": dict(remembered or {}),
-        "tools": [attrs.asdict(tool, recurse=False) for tool in capabilities.tools],
-        "manual": capabilities.manual,
-    }
-    return {
-        "program": PROGRAM,
-        "policy": policy.document(),
-        "counter": counter.name,
-        "overhead": overhead,
-        "judged": judged,
-        **{name: value for name, value in said.items() if value},
-    }
+    remembered: Mapping[str, object],
+) -> str:
+    """Return the text of `began`; the fields are those of a `RecordedRun`."""
+    said = Began(
+        *(PROGRAM, policy.document(), counter.name, counting.overhead, judged, counting.mode),
+        tools=introduced.tools,
+        manual=introduced.manual,
+        remembered=dict(remembered),
+    )
+    return encoded(encode(BEGAN, said))

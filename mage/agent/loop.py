@@ -17,6 +17,7 @@ follows from the answers alone, so the program can be run again over them (`mage
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, assert_never
 
 from mage.chat import BESIDE, NOTED, THOUGHT, note_action
@@ -37,9 +38,7 @@ from mage.engine import Active, Compress, Grow, Revise, State, Tree, Unverified
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
 from mage.memory.chapters import fold_lines, look_as_asked
-from mage.memory.compact import compress, has_passed, is_due, may_end, question, relieve, tell_of_mark
 from mage.memory.journal import NOTED_SO, UNCERTAIN, observed_meta, with_parts
-from mage.memory.maintain import insists_on_text, settle
 from mage.memory.policy import Outcome, RunFailed, RunFinished, RunStopped
 from mage.memory.requests import (
     End,
@@ -56,6 +55,17 @@ from mage.memory.requests import (
 )
 from mage.memory.revise import follow, owe, place_owed, revise_as_asked
 from mage.memory.state import Run, reached
+from mage.memory.summaries import (
+    compress,
+    has_passed,
+    insists_on_text,
+    is_due,
+    may_end,
+    question,
+    relieve,
+    settle,
+    tell_of_mark,
+)
 
 _NOTHING_DONE: Final = EffectError("wrong_schema", "the reply names no action and nothing to do")
 
@@ -63,20 +73,13 @@ _NOTHING_DONE: Final = EffectError("wrong_schema", "the reply names no action an
 async def program(run: Run) -> Outcome:
     """Run the agent until the run ends; in a replay continue where the run was resumed later."""
     while True:
-        outcome = await _until_the_end(run)
-        if not (await End(outcome)):
-            return outcome
-        run.unusable = run.idle = run.cool_until = 0
-
-
-async def _until_the_end(run: Run) -> Outcome:
-    while True:
-        try:
-            ended = await _turn(run)
-        except Overtaken:  # an idle turn unless a step was done: others may write in every turn
-            ended = None
-        if ended is not None:
+        ended: Outcome | None = None
+        while ended is None:
+            with suppress(Overtaken):  # an idle turn unless a step was done: others may write in every turn
+                ended = await _turn(run)
+        if not (await End(ended)):
             return ended
+        run.unusable = run.idle = run.cool_until = 0
 
 
 async def _turn(run: Run) -> Outcome | None:
@@ -429,14 +432,9 @@ async def _then(run: Run, then: Then, meta: Mapping[str, object]) -> Outcome | N
             await look_as_asked(run, then, str(meta.get(THOUGHT, "")))
             return None
         case Finish(answer):
-            return await _finish(run, answer, meta)
+            over = await may_end(run, answer, meta)
+            if isinstance(over, bool):
+                return RunFinished(answer, run.totals) if over else None
+            return over
         case _:
             assert_never(then)
-
-
-async def _finish(run: Run, answer: str, meta: Mapping[str, object]) -> Outcome | None:
-    """End the run, if no pending summary fails, nor the answer itself."""
-    over = await may_end(run, answer, meta)
-    if isinstance(over, bool):
-        return RunFinished(answer, run.totals) if over else None
-    return over

@@ -13,7 +13,8 @@ log ends, the run goes live: `Replay` performs the ask, appends the answer, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, assert_never, cast, final
+from copy import deepcopy
+from typing import Any, Final, Literal, assert_never, final
 
 import attrs
 from returns.pipeline import is_successful
@@ -63,12 +64,12 @@ from mage.effects import (
     lasts,
     metered,
 )
-from mage.effects.program import Ask, Program
+from mage.effects.questions import Ask, Program, drive_awaited
 from mage.engine import Digest, Grow, Refusal, State, Step, StepId, apply
 from mage.engine.ids import ROOT_STEP
 from mage.engine.journal import Operation
 from mage.engine.tree import trace
-from mage.memory.journal import RUN, BadEffect, Tally
+from mage.memory.journal import RUN, BadEffect
 from mage.memory.policy import Outcome, Policy, RunFinished, outcome_document
 from mage.memory.requests import (
     AgentEvent,
@@ -135,8 +136,7 @@ class _Session:
         self._meter_in = recorded.meter_in
         self._remembered = recorded.remembered
         self._remember = remember
-        said = recorded.tally
-        self._tally = Tally(said.counts, said.effects, said.beside, said.thoughts)
+        self._tally = deepcopy(recorded.tally)
         self.counts = self._tally.counts
         self.effects = self._tally.effects
         self.lasting = set(lasting_of(self.effects))
@@ -500,19 +500,7 @@ class Replay:
             RunDiverged: the program asks for something else than the log has next.
             LogEnds: the log has ended, and `live` is False.
         """
-        try:
-            asked = program.send(None)
-            while True:
-                try:
-                    answer = await self._answer(asked)
-                except (EffectError, Overtaken) as error:
-                    asked = program.throw(error)
-                else:
-                    asked = program.send(answer)
-        except StopIteration as stop:
-            return cast("Outcome", stop.value)
-        finally:
-            program.close()
+        return await drive_awaited(program, self._answer)
 
     async def _answer(self, asked: Ask[Any]) -> object:
         match asked:

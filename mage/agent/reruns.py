@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, Final, Protocol, assert_never, cast, final
+from typing import Any, Final, Protocol, assert_never, final
 
 import attrs
 
@@ -33,7 +33,7 @@ from mage.effects import (
     Restore,
     SummaryRequest,
 )
-from mage.effects.program import Ask, Program, drive
+from mage.effects.questions import Ask, Program, drive, drive_awaited
 from mage.engine import State, Step, StepId, Tree
 from mage.engine.ids import ROOT_STEP
 from mage.memory.journal import UNCERTAIN
@@ -102,17 +102,6 @@ def rerun(store: str | JournalStore, name: str) -> Rerun:
     """
     with store_at(store) as kept, open_run(kept, name) as found:
         return rerun_found(found)
-
-
-def policy_of(store: JournalStore, name: str) -> Policy | None:
-    """Return the policy of a run when resumed; None where no agent has run the session. Cost: O(journal).
-
-    Raises:
-        UnknownJournal: there is no such session.
-        BadRunLog: the log of the run cannot be read.
-    """
-    found = run_of(store, name)
-    return None if found is None else found.last_policy
 
 
 def remembered(store: JournalStore, name: str) -> Mapping[str, object] | None:
@@ -188,13 +177,13 @@ def rerun_found(found: OpenRun, watching: Callable[[Replay], Watcher] | None = N
     """Run an open run again; `watching` makes a watcher, which may read the state of the replay."""
     recorded = found.recorded
     replay = Replay(recorded, policy=None, repeatable=True, live=False)
-    watcher = None if watching is None else watching(replay)
     run = Run(recorded.meter, recorded.overhead)
-    comparing = _Comparing(replay, recorded, watcher)
+    running = program(run) if watching is None else watched(program(run), watching(replay))
+    comparing = _Comparing(replay, recorded)
     wanted = ""
     outcome: Outcome | None
     try:
-        outcome = drive(replay.run(watched(program(run), comparing)), _offline)
+        outcome = drive(replay.run(watched(running, comparing)), _offline)
     except LogEnds as end:
         wanted = str(end)
         outcome = comparing.ended
@@ -238,41 +227,34 @@ class Watcher(Protocol):
 
 async def watched(program: Program[Outcome], watcher: Watcher) -> Outcome:
     """Run a program, and give each ask and its answer to a watcher."""
-    try:
-        asked = program.send(None)
-        while True:
-            watcher.asks(asked)
-            try:
-                answer = await asked
-            except (EffectError, Overtaken) as error:
-                watcher.answered(asked, error)
-                asked = program.throw(error)
-            else:
-                watcher.answered(asked, answer)
-                asked = program.send(answer)
-    except StopIteration as stop:
-        return cast("Outcome", stop.value)
-    finally:
-        program.close()
+
+    async def passed_on(asked: Ask[Any]) -> object:
+        watcher.asks(asked)
+        try:
+            answer: object = await asked
+        except (EffectError, Overtaken) as error:
+            watcher.answered(asked, error)
+            raise
+        watcher.answered(asked, answer)
+        return answer
+
+    return await drive_awaited(program, passed_on)
 
 
 @final
 class _Comparing:
     """Compares the commands that a program gives with the commands that the journal has."""
 
-    def __init__(self, replay: Replay, recorded: RecordedRun, other: Watcher | None) -> None:
+    def __init__(self, replay: Replay, recorded: RecordedRun) -> None:
         self.differs: list[int] = []
         self.ended: Outcome | None = None
         self._replay = replay
         self._commands = {each.version: each.command for each in recorded.log if isinstance(each, Entry)}
-        self._other = other
         self._version = replay.version
 
     def asks(self, asked: Ask[Any], /) -> None:
         """See `Watcher`."""
         self._version = self._replay.version
-        if self._other is not None:
-            self._other.asks(asked)
 
     def answered(self, asked: Ask[Any], answer: object, /) -> None:
         """See `Watcher`."""
@@ -282,8 +264,6 @@ class _Comparing:
                 self.differs.append(version)
         elif isinstance(asked, End):
             self.ended = asked.outcome
-        if self._other is not None:
-            self._other.answered(asked, answer)
 
 
 # -- the record of a run ----------------------------------------------------------------------------------------

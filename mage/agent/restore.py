@@ -41,11 +41,11 @@ from mage.effects import (
     Undo,
     lasts,
 )
-from mage.effects.program import Ask, drive, drive_awaited
+from mage.effects.questions import Ask, drive, drive_awaited
 from mage.engine import FoldRequest, JudgeRequest, Step
 from mage.engine.ids import ROOT_STEP, StepId
 from mage.engine.text import as_text, is_blank
-from mage.memory.guards import awaitable
+from mage.memory.requests import awaitable
 from mage.memory.revise import first_in_the_way, leaves_no_trace, undo_line
 from mage.stores.records import is_marker
 

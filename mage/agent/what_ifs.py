@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar, cast, final
 import attrs
 
 from mage.agent.agent import Agent, fixed_prompt
-from mage.agent.log import BEGAN, began_note, encoded
+from mage.agent.log import BEGAN, Counting, began_note
 from mage.agent.replay import Replay
 from mage.agent.reruns import (
     OpenRun,
@@ -55,10 +55,9 @@ from mage.effects import (
 from mage.engine import State, Step, StepId, Tree, view
 from mage.engine.ids import ROOT_STEP
 from mage.engine.tree import trace
-from mage.memory.guards import BadAgent, require_asked, require_json_object, require_policy
 from mage.memory.journal import Tally
 from mage.memory.policy import KindOfCall, Outcome, Policy, RunStopped
-from mage.memory.requests import AgentHook, Request, heard_by
+from mage.memory.requests import AgentHook, BadAgent, Request, heard_by, require_json_object, require_part
 from mage.memory.revise import differing, lasting_of
 from mage.render.as_json import Difference, compare_states
 from mage.session import Session
@@ -155,7 +154,15 @@ def what_if(
         record, before = _record(found)
         said = _introduced(found, model, live)
         remembered = found.recorded.remembered if remember is None else remember
-        first = _first_note(found, policy or before.policy, fixed_prompt(model, said), said, remembered)
+        overhead = found.recorded.counter.count(fixed_prompt(model, said)) or found.recorded.overhead
+        first = began_note(
+            policy or before.policy,
+            found.recorded.counter,
+            Counting(overhead, found.recorded.mode),
+            said,
+            judged=found.recorded.judged,
+            remembered=remembered,
+        )
         _begin(source, target, new_name, found, first)
         looking = stack.enter_context(Session.open(target, new_name, wait=False))
         answering = Answering(record, lambda: _now(looking).tree, asked_anew)
@@ -182,10 +189,9 @@ def _require_sound(
     Raises:
         BadAgent: an argument has the wrong type or value.
     """
-    for who, each in given.items():
+    for who, each in (*given.items(), ("policy", policy)):
         if each is not None:
-            require_asked(who, each)
-    require_policy(policy)
+            require_part(who, each)
     unknown = [who for who in anew if who not in given]
     if unknown:
         raise BadAgent(f"anew names {unknown[0]!r}, and may name {', '.join(given)}: anew=['judge']")
@@ -210,30 +216,7 @@ def _introduced(found: OpenRun, model: Model | None, live: Capabilities | None) 
     return Capabilities() if model is None else found.recorded.introduced
 
 
-def _first_note(
-    found: OpenRun,
-    policy: Policy,
-    prompt: str,
-    said: Capabilities,
-    remembered: Mapping[str, object],
-) -> dict[str, object]:
-    """Return the data of the new run's `began`; the new run keeps the token counter of the old one."""
-    recorded = found.recorded
-    overhead = recorded.counter.count(prompt) if prompt else recorded.overhead
-    return began_note(
-        policy,
-        recorded.counter,
-        overhead,
-        said,
-        mode=recorded.mode,
-        judged=recorded.judged,
-        remembered=remembered,
-    )
-
-
-def _begin(
-    source: JournalStore, target: JournalStore, name: str, found: OpenRun, first: Mapping[str, object]
-) -> None:
+def _begin(source: JournalStore, target: JournalStore, name: str, found: OpenRun, first: str) -> None:
     """Begin the new run where the old one began: copy the session up to there, then append `began`.
 
     Raises:
@@ -242,7 +225,7 @@ def _begin(
     before = source.read(found.session.name, upto=found.recorded.version - 1)
     target.create(name, list(verify(NOTHING, before, None)))
     with Session.open(target, name, wait=False) as session:
-        session.note(BEGAN, encoded(first))
+        session.note(BEGAN, first)
 
 
 def _run(agent: Agent, target: JournalStore, name: str, hooks: Iterable[AgentHook]) -> Outcome:

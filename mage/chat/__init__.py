@@ -66,7 +66,7 @@ from mage.chat.words import ALL_PROMPTS, OURS, REPLACEABLE, Prompt, Prompts, mem
 from mage.codec.strict_json import action_text, canonical
 from mage.effects import Mode
 from mage.effects.environment import is_strict
-from mage.render.literals import unfounded
+from mage.render.extract import unfounded
 from mage.tokens import sendable
 
 __all__ = [

@@ -115,7 +115,7 @@ from mage.render.blocks import (
     thought_of,
     under,
 )
-from mage.render.literals import unfounded
+from mage.render.extract import unfounded
 from mage.tokens import cut
 
 # -- the last lines of a prompt -----------------------------------------------------------------------------

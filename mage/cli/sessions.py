@@ -32,7 +32,7 @@ from mage.cli.naming import (
 )
 from mage.cli.output import Refused, exists, read_bytes, refusing, some_of
 from mage.codec import decode_journal
-from mage.effects.program import drive
+from mage.effects.questions import drive
 from mage.engine import Command, MageError, State, apply
 from mage.session.drivers import answer
 from mage.session.loading import load

@@ -32,7 +32,7 @@ from mage.chat.messages import (
 )
 from mage.chat.replies import Reply
 from mage.effects import EffectError, Schema, Tool, Usage
-from mage.effects.program import Ask
+from mage.effects.questions import Ask
 from mage.engine import MageError
 from mage.llm.faults import ProviderError, provider_error
 

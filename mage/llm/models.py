@@ -45,7 +45,7 @@ from mage.effects import (
     Usage,
     Verdict,
 )
-from mage.effects.program import Program, drive, drive_awaited
+from mage.effects.questions import Program, drive, drive_awaited
 from mage.engine import UnknownName
 from mage.llm.completions import Call, NotEnforced
 from mage.llm.transport import Client, Line, Sampling, send, send_awaited

@@ -22,7 +22,7 @@ from mage.chat import (
     written,
 )
 from mage.effects import Decide, NotRestored, Observed, Restore, Restored, Rules, Tool
-from mage.effects.program import Ask, Program
+from mage.effects.questions import Ask, Program
 from mage.engine import Accept, Rejected, State
 from mage.engine.journal import Operation
 from mage.memory.exchange import (
@@ -30,20 +30,17 @@ from mage.memory.exchange import (
     Results,
     Take,
     Taken,
-    forget_told,
     instruct,
     own_beside,
     record,
     results_of,
     why_barred,
 )
-from mage.memory.guards import (
-    BadAgent,
-    require_one_of,
-)
 from mage.memory.journal import (
     ANSWERED,
+    CALL,
     CALLING,
+    REPLY,
     Tally,
     Transcript,
     begins,
@@ -53,7 +50,18 @@ from mage.memory.journal import (
     turns,
 )
 from mage.memory.policy import Policy
-from mage.memory.requests import AgentHook, IsDue, Operate, Overtaken, Seen, Tell, WriteNote, tell_hooks
+from mage.memory.requests import (
+    AgentHook,
+    BadAgent,
+    IsDue,
+    Operate,
+    Overtaken,
+    Seen,
+    Tell,
+    WriteNote,
+    require_one_of,
+    tell_hooks,
+)
 from mage.memory.state import Run
 from mage.render import Meter
 from mage.session import Entry, Noted
@@ -210,9 +218,10 @@ class MemoryBase(Generic[S]):
             case _:
                 raise TypeError(f"nobody answers a {type(asked).__name__}")
 
-    def _as_note(self, document: Mapping[str, object]) -> str:
-        """Return the text of a note, with the version behind which it was decided."""
-        return canonical({**document, "after": self._session.version})
+    def _as_note(self, asked: WriteNote) -> tuple[str, dict[str, object]]:
+        """Return a note's text, with the version behind which it was decided; and its meta, which no redaction removes."""
+        meta = {key: asked.document[key] for key in (REPLY, CALL) if key in asked.document}
+        return canonical({**asked.document, "after": self._session.version}), meta
 
     def _noted(self, asked: WriteNote, head: Head) -> None:
         """Move the known head behind a note that this memory has written.
@@ -253,17 +262,13 @@ class MemoryBase(Generic[S]):
     ) -> Callable[[Run], Program[None]]:
         async def turn(run: Run) -> None:
             if self._told:
-                forget_told(run, self._told.pop())
+                run.told(self._told.pop())
             await record(run, action, observed, meta)
 
         return turn
 
-    @property
-    def _own_names(self) -> list[str]:
-        return [own.name for own in self._own]
-
-    def _taking(self, reply: AssistantReply, results: Results | None) -> Take:
-        given = None if results is None else results_of(reply, results, self._own_names)
+    def _taking(self, reply: AssistantReply, results: Results | None, perform: object = None) -> Take:
+        given = results_of(reply, results, perform, [own.name for own in self._own])
         take = Take(reply, given, self._tally, self._told, self._own)
         if self._begun is not None and self._begun.reply == reply:
             take = attrs.evolve(

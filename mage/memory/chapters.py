@@ -37,9 +37,9 @@ from mage.engine import (
 )
 from mage.engine.tree import trace
 from mage.memory.journal import LONGEST_THOUGHT
-from mage.memory.maintain import parts_of
 from mage.memory.requests import IsDue, judge, summarize
 from mage.memory.state import Run
+from mage.memory.summaries import parts_of
 from mage.render.blocks import Block, inside_of, named_line_of, step_of
 from mage.tokens import TokenCounter, cut, too_long
 

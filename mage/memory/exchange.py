@@ -38,11 +38,10 @@ from mage.chat import (
     read_arguments,
 )
 from mage.effects import ActionEffect, BadTool, Decide, LookInto, Observed, Tool
-from mage.effects.program import Ask, Program
+from mage.effects.questions import Ask, Program
 from mage.engine import Active, Grow, Instruct, Rejected, State, Unverified
 from mage.engine.errors import MageError
 from mage.memory.chapters import fold_lines, look_as_asked, look_into
-from mage.memory.compact import compress, is_due, may_end, question, relieve, tell_of_mark
 from mage.memory.journal import (
     CALL,
     LONGEST_NOTED,
@@ -53,11 +52,11 @@ from mage.memory.journal import (
     observed_meta,
     with_parts,
 )
-from mage.memory.maintain import settle
 from mage.memory.policy import Outcome, RunFailed, RunFinished
 from mage.memory.requests import Look, Overtaken, WriteNote
 from mage.memory.revise import owe, place_owed, revise_as_asked, tell_of_leaving, tell_of_resuming
 from mage.memory.state import Run, told_once
+from mage.memory.summaries import compress, is_due, may_end, question, relieve, settle, tell_of_mark
 from mage.session import Conflict
 from mage.tokens import cut
 
@@ -78,7 +77,8 @@ class Stopped(MageError):
     """The policy stops the agent here; nothing is lost, and the same call may be made again.
 
     Attributes:
-        reason: `"judge_down"`, `"failed_verdict"`, `"exhausted"`, `"diverged"` or `"window"`.
+        reason: `"judge_down"`, `"failed_verdict"`, `"exhausted"` (a limit of the policy, such as that for a failed answer
+            that is given again), `"diverged"` or `"window"`.
         detail: one line for people.
     """
 
@@ -277,7 +277,7 @@ class Take:
         """Record the host's calls as steps, then carry out the model's call to a tool of the memory (D11)."""
         was_shown = bool(self.told)
         if was_shown:
-            forget_told(run, self.told.pop())
+            run.told(self.told.pop())
         held: list[str] = []
         unread: list[str] = []
         new = list(self._fresh())
@@ -340,37 +340,38 @@ class Take:
             wrong = "was cut off: be shorter" if self.reply.is_cut else "was empty"
             await run.notice("unusable", f"Your last reply {wrong}.")
             return False
+        before = self.tally.commands
         over = await may_end(run, self.reply.text, {})
         if over is True:
             await WriteNote("answered", {"answer": self.reply.text})
-        elif not isinstance(over, bool):
+            return True
+        if over is not False:
             _require_going_on(over)
-        return over is True
+        run.idle = run.idle + 1 if self.tally.commands == before else 0
+        if run.idle > run.policy.max_retexts:
+            raise Stopped("exhausted", "the answer has failed, and was given again as often as allowed")
+        return False
 
     async def _step(
         self, run: Run, place: int, call: ToolCall, held: Sequence[str], unread: list[str]
     ) -> Sequence[str]:
         """Record a call as a step; return its action where it was not done, and add to `unread` why not readable."""
-        made = _readable_note(call) if self._is_note(call) else readable(call)
-        action = _action(call)
+        is_note, is_barred = self._is_note(call), bool(why_barred(run.state))
+        made = _readable_note(call) if is_note else readable(call)
         observed = self.came.get(place) if self.results is None else self.results[place]
-        if self._is_note(call):
-            observed = None if isinstance(made, str) or why_barred(run.state) else NOTED_SO
+        if is_note:
+            observed = None if isinstance(made, str) or is_barred else NOTED_SO
         if isinstance(made, str) and observed is None:
             unread.append(made)
             return [call.name]
-        if (
-            isinstance(made, Call)
-            and not self._is_note(call)
-            and self._may_ask(observed, held)
-            and not why_barred(run.state)
-        ):
+        is_asked = observed is None and self.results is None and not (is_note or is_barred or held)
+        if is_asked and isinstance(made, Call):
             observed = await self._performed(run, place, made)
         if observed is None:  # the calls after this one are held back too: the model assumed that it was done
-            return [action]
+            return [_action(call)]
         before = self.tally.commands
         try:
-            await grow(run, action, observed, self._meta(call))
+            await grow(run, _action(call), observed, self._meta(call))
         finally:  # also where the task was cancelled during the write
             if self.tally.commands != before:
                 self.recorded.add(place)
@@ -382,8 +383,9 @@ class Take:
         A note in the journal names the call beforehand, and another one says where the host did not carry it out. A
         call during which an earlier process ended is not repeated: its step says that the outcome is unknown.
         """
-        calling = {"reply": self.reply.digest, "call": call.id, "action": cut(call.action, LONGEST_NOTED)}
-        if place not in self.begun and tuple(calling.values()) in self.tally.calling:
+        calling = {REPLY: self.reply.digest, CALL: call.id, "action": cut(call.action, LONGEST_NOTED)}
+        is_unsettled = self.tally.unsettled(self.reply.digest, call.id, call.action) is not None
+        if place not in self.begun and is_unsettled:
             run.notices[:] = [each for each in run.notices if each.kind != "uncertain"]  # its step says so
             return Observed(UNCERTAIN)
         self.begun.add(place)
@@ -401,9 +403,6 @@ class Take:
             self.declined.add(place)
         await WriteNote("declined", {"call": call.id})  # else the next process would call its outcome unknown
         return None
-
-    def _may_ask(self, observed: Observed | None, held: Sequence[str]) -> bool:
-        return observed is None and self.results is None and not held
 
     def _fresh(self) -> Iterator[tuple[int, ToolCall]]:
         """Yield the calls that are not recorded yet, with their places; calls to the memory's tools last.
@@ -465,12 +464,6 @@ async def _done(run: Run, tool: Tool, call: ToolCall, meta: Meta) -> None:
     else:
         ended = await revise_as_asked(run, int(cast("int", given["step"])), str(given["lesson"]), meta)
     _require_going_on(ended)
-
-
-def forget_told(run: Run, notices: int) -> None:
-    """Remove the first `notices` notices and the result of a `look`: the model has read them."""
-    del run.notices[:notices]
-    run.looked = None
 
 
 async def relieved(run: Run, coming: int) -> tuple[Outcome | None, Exception | None]:
@@ -554,6 +547,7 @@ async def look_back(run: Run, asked: LookInto) -> str:
 async def instruct(run: Run, text: str, *, standing: bool) -> None:
     """Place an instruction (D17), after acting on a failed verdict. Raises `ValueError` for a blank text."""
     _require_going_on(await settle(run, wait=isinstance(run.state, Rejected)))
+    run.idle = 0
     result = await run.operate(Instruct(text, standing), despite=True)
     if not isinstance(result, Active | Unverified | Rejected):
         raise ValueError(str(result))
@@ -579,40 +573,38 @@ def observed_in(result: object, effect: ActionEffect | None = None) -> Observed:
     return Observed(result, effect=effect)
 
 
-def given_of(
+def results_of(
     reply: AssistantReply, results: Results | None, perform: object, own: Container[str]
-) -> Results | None:
-    """Return the results; None where `perform` carries the calls out. `own`: the names of the memory's tools.
+) -> list[Observed | None] | None:
+    """Return the result of each call, None where it was not carried out; None where `perform` carries the calls out.
+
+    Args:
+        reply: the model's reply.
+        results: the results that the host has given.
+        perform: the host's function that carries out a call; None for none.
+        own: the names of the memory's tools.
 
     Raises:
-        ValueError: results and `perform` are both given, or neither where the reply calls a tool of the host.
-    """
-    if perform is None:
-        theirs = [call.name for call in reply.calls if call.name not in own]
-        if results is None and theirs:
-            raise ValueError(
-                f"the reply calls {theirs[0]}: give perform=, a function that carries a call out, or results=, what came"
-                " back; results={} where you carry none out"
-            )
-        return {} if results is None else results
-    if results is not None:
-        raise ValueError("give results, or perform, and not both: results are of calls that were carried out")
-    return None
-
-
-def results_of(reply: AssistantReply, results: Results, own: Container[str]) -> list[Observed | None]:
-    """Return the result of each call, None where it was not carried out. `own`: the names of the memory's tools.
-
-    Raises:
-        ValueError: a result has no call, or the numbers of results and of calls to the host's tools differ.
+        ValueError: results and `perform` are both given, or neither where the reply calls a tool of the host; a result
+            has no call; or the numbers of results and of calls to the host's tools differ.
         TypeError: see `observed_in`.
     """
+    theirs = [call for call in reply.calls if call.name not in own]
+    if perform is not None and results is not None:
+        raise ValueError("give results, or perform, and not both: results are of calls that were carried out")
+    if perform is not None:
+        return None
+    if results is None and theirs:
+        raise ValueError(
+            f"the reply calls {theirs[0].name}: give perform=, a function that carries a call out, or results=, what came"
+            " back; results={} where you carry none out"
+        )
+    results = {} if results is None else results
     if isinstance(results, Mapping):
         unknown = sorted(set(results) - {call.id for call in reply.calls})
         if unknown:
             raise ValueError(f"a result for the call {unknown[0]!r}, which the reply does not make")
         return [observed_in(results[call.id]) if call.id in results else None for call in reply.calls]
-    theirs = [call for call in reply.calls if call.name not in own]
     if len(results) != len(theirs):
         raise ValueError(f"{len(results)} results for {len(theirs)} calls to the host's tools")
     left = iter(results)

@@ -59,6 +59,8 @@ ANSWERED: Final = "answered"
 """The kind of the note with the model's answer; after it a program need not call the model."""
 MEMORY_NOTES: Final = (CALLING, ANSWERED, DECLINED)
 """The kinds of the notes of a memory; all others are of an agent's run or of a host."""
+_RUNNING: Final = ("began", "decided", "ended")
+"""Kinds of the notes of an agent's run (`mage.agent.log`): wherever a run was active, there is one of these."""
 LONGEST_NOTED: Final = 500
 """The most characters of an action in a `CALLING` note."""
 
@@ -167,33 +169,24 @@ class Tally:
         replies: the digests of all replies that caused a command.
         commands: how many commands this memory itself has recorded.
         calling: the calls that an earlier process asked its host to carry out and that nothing has settled: of each the
-            digest of its reply, its id and its action. Its step settles a call, and so does the host's refusal; a
-            compress, a revise or an answer settles all.
-        answer: the model's last answer; the marker where it was redacted. None where a command or a call follows it.
+            digest of its reply, its id and its action, the marker where it was redacted. Its step settles a call, and so
+            does the host's refusal; a compress, a revise or an answer settles all.
+        answer: the model's last answer; the marker where it was redacted. None where a command, a call or an agent's run
+            follows it.
 
     Args:
-        counts: the counts to begin with.
-        effects, beside, thoughts: the values to begin with.
         is_lenient: ignore an effect that cannot be read, because other writers may put anything into the meta of
             a step; else `add` refuses it.
     """
 
-    def __init__(
-        self,
-        counts: Counts | None = None,
-        effects: Mapping[StepId, ActionEffect] | None = None,
-        beside: Mapping[StepId, str] | None = None,
-        thoughts: Mapping[StepId, str] | None = None,
-        *,
-        is_lenient: bool = False,
-    ) -> None:
+    def __init__(self, *, is_lenient: bool = False) -> None:
         self._is_lenient = is_lenient
-        self._revisions: dict[StepId, int] = {} if counts is None else dict(counts.revisions)
-        self._retexts: dict[SummaryId, int] = {} if counts is None else dict(counts.retexts)
+        self._revisions = dict[StepId, int]()
+        self._retexts = dict[SummaryId, int]()
         self.counts = Counts(self._revisions, self._retexts)
-        self.effects: dict[StepId, ActionEffect] = dict(effects or {})
-        self.beside: dict[StepId, str] = dict(beside or {})
-        self.thoughts: dict[StepId, str] = dict(thoughts or {})
+        self.effects = dict[StepId, ActionEffect]()
+        self.beside = dict[StepId, str]()
+        self.thoughts = dict[StepId, str]()
         self.reply = ""
         self.calls = Counter[str]()
         self.replies = set[str]()
@@ -263,8 +256,15 @@ class Tally:
         if isinstance(command, Compress | Revise):
             self.calling.clear()
         elif isinstance(command, Grow):
-            made = (str(meta.get(REPLY, "")), str(meta.get(CALL, "")), cut(command.action, LONGEST_NOTED))
-            self.calling.pop(made, None)
+            made = self.unsettled(str(meta.get(REPLY, "")), str(meta.get(CALL, "")), command.action)
+            if made is not None:
+                del self.calling[made]
+
+    def unsettled(self, reply: str, call: str, action: str) -> tuple[str, str, str] | None:
+        """Return the entry of `calling` for a call; of a redacted action only reply and id are compared."""
+        noted = cut(action, LONGEST_NOTED)
+        same = (each for each in self.calling if each[:2] == (reply, call))
+        return next((each for each in same if each[2] == noted or is_marker(each[2])), None)
 
     def _add_note(self, noted: Noted) -> None:
         """Read a note. Of a redacted one its kind still counts; one without our texts is another writer's.
@@ -278,13 +278,16 @@ class Tally:
             return
         action, answer = said.get("action", lost), said.get("answer", lost)
         if kind == CALLING and action is not None:
-            self.calling[said.get("reply", ""), said.get("call", ""), action] = None
+            kept = noted.meta if lost else said
+            self.calling[str(kept.get(REPLY, "")), str(kept.get(CALL, "")), action] = None
             self.answer = None
         elif kind == ANSWERED and answer is not None:
             self.calling.clear()
             self.answer = answer
         elif kind == DECLINED and self.calling:
             self.calling.popitem()  # it follows the note of its call
+        elif kind in _RUNNING:
+            self.answer = None
 
     def add_all(self, entries: Iterable[Entry], before: State | None) -> State | None:
         """Count the commands that follow the state `before`; return the state after them. Cost: O(replaying them)."""

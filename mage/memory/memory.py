@@ -37,7 +37,7 @@ from mage.effects import (
     SummaryRequest,
     Verdict,
 )
-from mage.effects.program import Ask, Program, drive, drive_awaited
+from mage.effects.questions import Ask, Program, drive, drive_awaited
 from mage.engine import Digest, Refusal, State
 from mage.memory.base import AsyncRestorer, Came, MemoryBase, Restorer
 from mage.memory.exchange import (
@@ -47,25 +47,12 @@ from mage.memory.exchange import (
     Results,
     Taken,
     complete,
-    given_of,
     go_back,
     instruct,
     look_back,
     observed_in,
     show,
     undisturbed,
-)
-from mage.memory.guards import (
-    answer_of,
-    dropped,
-    extracted,
-    extracted_awaited,
-    in_background,
-    require_parts,
-    restored_of,
-    text_of,
-    thought_about,
-    verdict_of,
 )
 from mage.memory.journal import NOTED_SO, Transcript, departs, turns
 from mage.memory.policy import Policy, writing
@@ -79,6 +66,15 @@ from mage.memory.requests import (
     Overtaken,
     Seen,
     WriteNote,
+    answer_of,
+    extracted,
+    extracted_awaited,
+    in_background,
+    require_parts,
+    restored_of,
+    text_of,
+    thought_about,
+    verdict_of,
 )
 from mage.memory.revise import unaided
 from mage.memory.state import Run
@@ -241,8 +237,7 @@ class Memory(MemoryBase[Session]):
         read = read_reply(reply)
         with self._alone():
             self._perform = perform
-            given = given_of(read, results, perform, self._own_names)
-            return self._taken(self._drive(self._taking(read, given)))
+            return self._taken(self._drive(self._taking(read, results, perform)))
 
     def answer(self) -> str | None:
         """Return the model's answer; None where there is none, or where anything was recorded after it.
@@ -394,8 +389,9 @@ class Memory(MemoryBase[Session]):
                 return self._look()
             case Operate():
                 return self._operate(asked)
-            case WriteNote(kind, document):
-                self._noted(asked, self._session.note(kind, self._as_note(document)))
+            case WriteNote(kind):
+                text, meta = self._as_note(asked)
+                self._noted(asked, self._session.note(kind, text, meta=meta))
                 return None
             case Effect(request):
                 return self._effect(request)
@@ -428,10 +424,10 @@ class Memory(MemoryBase[Session]):
         session.refresh()
         if session.head == known:
             return self._seen((), anew=False, followed=False)
-        behind = known is not None and session.version > known.version
-        behind = behind and known is not None and session.at(known.version).head == known
-        after = known.version if known is not None and behind else 0
-        return self._seen(session.log(after=after), anew=not behind, followed=known is not None)
+        after = 0
+        if known is not None and session.version > known.version:
+            after = known.version if session.at(known.version).head == known else 0
+        return self._seen(session.log(after=after), anew=not after, followed=known is not None)
 
     def _operate(self, asked: Operate) -> State | Refusal:
         try:
@@ -535,8 +531,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         read = read_reply(reply)
         async with self._alone():
             self._perform = perform
-            given = given_of(read, results, perform, self._own_names)
-            return self._taken(await self._drive(self._taking(read, given)))
+            return self._taken(await self._drive(self._taking(read, results, perform)))
 
     async def answer(self) -> str | None:
         """See `Memory.answer`."""
@@ -635,8 +630,9 @@ class AsyncMemory(MemoryBase[AsyncSession]):
                 return await self._look()
             case Operate():
                 return await self._operate(asked)
-            case WriteNote(kind, document):
-                self._noted(asked, await self._session.note(kind, self._as_note(document)))
+            case WriteNote(kind):
+                text, meta = self._as_note(asked)
+                self._noted(asked, await self._session.note(kind, text, meta=meta))
                 return None
             case Effect(request):
                 return await self._effect(request)
@@ -656,10 +652,10 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         await session.refresh()
         if session.head == known:
             return self._seen((), anew=False, followed=False)
-        behind = known is not None and session.version > known.version
-        behind = behind and known is not None and (await session.at(known.version)).head == known
-        after = known.version if known is not None and behind else 0
-        return self._seen(await session.log(after=after), anew=not behind, followed=known is not None)
+        after = 0
+        if known is not None and session.version > known.version:
+            after = known.version if (await session.at(known.version)).head == known else 0
+        return self._seen(await session.log(after=after), anew=not after, followed=known is not None)
 
     async def _operate(self, asked: Operate) -> State | Refusal:
         try:
@@ -680,7 +676,7 @@ class AsyncMemory(MemoryBase[AsyncSession]):
         with self._asked_anew():
             if not thinking.done():
                 await asyncio.wait([thinking])  # cancelling this task does not cancel the judge
-            return dropped() if thinking.cancelled() else thinking.result()
+            return await answer_of("judge", thinking)
 
     async def _judged(self, request: JudgeRequest | FoldRequest) -> Metered[Verdict]:
         return verdict_of(await answer_of("judge", cast("AsyncJudge", self._judge)(request)))

@@ -54,7 +54,8 @@ class Policy:
         judge_down: where the judge gives no answer: accept the summary openly, stop, or leave it pending and go on.
         max_revisions: how often to go back to one boundary (D13).
         max_subgoal_revisions: how often to go back, in all, to the beginning of a subgoal or to a boundary behind it.
-        max_retexts: how often to write the text of one summary anew (D13).
+        max_retexts: how often to write the text of one summary anew (D13); and of a memory, how often the model may give
+            again an answer that has failed, with nothing done since: then the memory stops.
         rewrite: whether the summarizer rewrites a text of the model that the judge found wrong; if not, or where
             there is no summarizer, the model is asked for a better text (D16).
         exhausted: where one of these `max_` numbers is reached: accept the summary openly, or stop.

@@ -113,18 +113,21 @@ async def follow(run: Run, before: State | None) -> Outcome | None:
 async def tell_of_leaving(run: Run, before: State) -> None:
     """Tell the model which of its steps another writer has abandoned: it is unknown whether they were undone."""
     abandoned = _left_by(run.state, before)
-    undoing = plan(abandoned, run.effects)
-    if not leaves_no_trace(undoing):
-        told = f"Of your steps {_counted(abandoned)} left behind, and nobody knows what was undone. What may still stand:"
-        await run.notice("diverged", told, *standing_lines(undoing))
+    told = f"Of your steps {_counted(abandoned)} left behind, and nobody knows what was undone. What may still stand:"
+    await _tell_of_standing(run, abandoned, told)
 
 
 async def tell_of_resuming(run: Run) -> None:
     """Tell the model which effects may still stand, where an earlier process ended right after a revise."""
     before, run.resumed_from = run.resumed_from, None
-    undoing = () if before is None else plan(_left_by(run.state, before), run.effects)
-    if not leaves_no_trace(undoing):
+    if before is not None:
         told = "You were interrupted right after going back, so nobody knows what was undone. What may still stand:"
+        await _tell_of_standing(run, _left_by(run.state, before), told)
+
+
+async def _tell_of_standing(run: Run, abandoned: Sequence[Step], told: str) -> None:
+    undoing = plan(abandoned, run.effects)
+    if not leaves_no_trace(undoing):
         await run.notice("diverged", told, *standing_lines(undoing))
 
 

@@ -25,7 +25,7 @@ from mage.effects import (
     Observed,
     Verdict,
 )
-from mage.effects.program import Program
+from mage.effects.questions import Program
 from mage.engine import (
     Active,
     Compress,
@@ -146,7 +146,7 @@ class Run:
         unjudged: the digest of the request that the judge could not answer; it is not asked again at every turn.
         pointed_out: pairs of step head and action of which the model was told that the action was tried there.
         unusable: unusable replies in a row.
-        idle: turns in a row in which nothing was done.
+        idle: turns in a row in which nothing was done; of a memory, failed answers that were given again.
         cool_until: the number of steps from which on a fallback may be tried again.
         opening: the first observation of the environment.
         seen: the step head of the last prompt: the model has read the steps up to it raw.
@@ -345,9 +345,9 @@ class Run:
             self._legal = (head, has_failed, boundaries(self.state))
         return self._legal[2]
 
-    def told(self) -> None:
-        """Remove the notices and the result of a `look`: the model has read them."""
-        self.notices.clear()
+    def told(self, notices: int | None = None) -> None:
+        """Remove the first `notices` notices, or all, and the result of a `look`: the model has read them."""
+        del self.notices[:notices]
         self.looked = None
 
     def whole(self, shown: ExecutionState) -> int:

@@ -19,11 +19,10 @@ An agent that bought two products, tried a third, went back, and is two steps in
     Status: failed, the execution is at fault: Red avoids silver.
     Lesson: Red avoids silver: look for gold.
 
-Only words of ours stand at the left margin; every line break in content is followed by an indent, so an
-observation that spells out `[Step 0] ...` stays inside its observation, and with the caps off the text can
-be parsed back into all that was rendered. A grow that adds a step only adds to the end, but for the hints,
-which stand last: a provider's prefix cache keeps hitting. (A grow that walks back into a step at which an
-instruction was placed brings that in force too.)
+Only our words stand at the left margin: every line break in content is followed by an indent, so an observation that
+spells out `[Step 0] ...` stays inside its observation, and with the caps off the text can be parsed back into all that
+was rendered. A grow that adds a step only adds to the end of the text before the hints, so a provider's prefix cache
+keeps hitting. (A grow that merges with a step at which an instruction was placed also brings that into force.)
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ def blocks(shown: ExecutionState, *, caps: Caps = DEFAULT_CAPS) -> tuple[str, ..
 def render_body(shown: ExecutionState) -> str:
     """Return S without the hints: task, C, instructions in force and R. A grow that adds a step only adds to its end.
 
-    Cost: O(size of what is returned).
+    Cost: O(size of the text).
     """
     return "".join([block.text for block in body_of(shown)])
 

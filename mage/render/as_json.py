@@ -1,8 +1,8 @@
-"""What differs between two execution states S = (C, R, H); and trees, states and such differences as plain JSON values.
+"""The difference between two execution states S = (C, R, H); and trees, states and differences as plain JSON values.
 
-Two versions, two branches or two sessions: each part of S is compared with the same part of the other, in
-order. Steps are compared with their ids, summaries with their labels and covers, for these are what the agent
-can go back to; ids of summaries, which nobody is shown, are not. Where nothing differs, both are shown the same.
+Each part of one S is compared with the same part of the other, in order. Steps are compared with their ids, summaries
+with their labels and covers, because the agent can go back to these; ids of summaries are not compared, because no
+model is shown them. Two states without a difference are rendered as the same text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,12 @@ Item = TypeVar("Item")
 @final
 @attrs.frozen
 class Sides(Generic[Item]):
-    """What differs in one part of S: what each side has alone, or elsewhere; `same` are in both, in one order."""
+    """The difference in one part of S.
+
+    Attributes:
+        left, right: the items that only this side has, or has in another place.
+        same: the number of items that both have, in the same order.
+    """
 
     left: tuple[Item, ...]
     right: tuple[Item, ...]
@@ -44,14 +49,14 @@ class Sides(Generic[Item]):
 
     @property
     def differ(self) -> bool:
-        """Whether the two are not the same."""
+        """Whether the two sides differ."""
         return bool(self.left or self.right)
 
 
 @final
 @attrs.frozen
 class Difference:
-    """What differs between two execution states, part by part; `boundary`, the current one of H, has one item a side."""
+    """The difference between two execution states, part by part; `boundary` has one item on each side."""
 
     task: Sides[str]
     instructions: Sides[str]
@@ -64,15 +69,15 @@ class Difference:
 
     @property
     def differ(self) -> bool:
-        """Whether an agent in one state is shown anything else than one in the other."""
+        """Whether any part differs, so that models in the two states are shown different texts."""
         return any(getattr(self, field.name).differ for field in attrs.fields(Difference))
 
 
 def compare_states(left: ExecutionState, right: ExecutionState) -> Difference:
-    """Return what differs between what two agents are shown.
+    """Return the difference between two execution states.
 
-    Cost: O(size of both) for what is equal at the beginning and the end of each part; what lies between is
-    aligned, which at worst costs the product of the two lengths.
+    Cost: O(size of both) for the equal beginning and end of each part; the items between are aligned, which at worst
+    costs the product of the two lengths.
     """
     return Difference(
         task=_sides((left.task,), (right.task,), _itself),
@@ -216,7 +221,7 @@ def _verdict(verdict: SummaryVerdict) -> dict[str, Json]:
 
 
 def difference_as_json(found: Difference) -> Json:
-    """Return what differs as JSON values, part by part."""
+    """Return a difference as JSON values, part by part."""
     return {
         "task": _both(found.task, str),
         "instructions": _both(found.instructions, str),

@@ -1,28 +1,26 @@
-"""The execution state as a sequence of blocks: words of ours, then content, then a line feed; and their tokens.
+"""The execution state as a sequence of blocks, each of our words, content and a line feed; and their tokens.
 
-Why nothing in content can be mistaken for words of ours: only they stand at the left margin.
-
-Every line break in content is followed by an indent, so a line that is not indented is ours. "Line break"
-is whatever `str.splitlines` breaks at, so that no reader sees a left margin where we see none. The indent
-can be taken out again: what is rendered is exactly what was meant.
+Only our words stand at the left margin, so no content can be mistaken for them: every line break in content is
+followed by an indent. "Line break" is every character at which `str.splitlines` breaks, so that no reader sees a left
+margin where we see none. The indent can be removed again, so a text can be parsed back into all that was rendered.
 
     Task: ...
     [Step 24] ...                                 for each summary of C: its label and text
     [Step 0..24] ...                              for each chapter: its first label, its last boundary, its text
-    Status: ...                                   where it is a fallback, or not all of it has passed
+    Status: ...                                   below a fallback, and below a line of which not all has passed
     Instruction: ...                              for each one in force
     open since [Step 40]                          always: where R begins, the current boundary
     Action: ...
     Observation: ...                              for each step of R
-    Hints: ...                                    where there are any
+    Hints: ...                                    only where there are hints
     Tried action: ... / Tried observation: ...    for each continuation
     Tried subgoal [Step 40]: ... / Status: ...    for each subgoal
-    Lesson: ... / Lesson [Step 36]: ...           for each lesson; where it was left, if not at the boundary
-    [... 12 more lessons, older] / [... 340 characters more]    what a cap leaves out
+    Lesson: ... / Lesson [Step 36]: ...           for each lesson; its place, if it is not the boundary
+    [... 12 more lessons, older] / [... 340 characters more]    for the parts that a cap leaves out
 
 Every block begins at the left margin with a letter or `[`; every further line of it is indented. The label
-is the paper's step id (D1); status and hints follow D6, D9, D12 and D16. What stays longest stands first, so a
-provider's cache of prefixes has most of each prompt: the task, C, which only grows, and what changes with it.
+is the paper's step id (D1); status and hints follow D6, D9, D12 and D16. Blocks that stay longest stand first (the
+task; then C, which only grows), so a provider's cache of prefixes has most of each prompt.
 """
 
 from __future__ import annotations
@@ -68,11 +66,11 @@ def indented(content: str) -> str:
 _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""What Python takes for printable, and no terminal shows: fillers, blanks, and what only varies others."""
+"""Characters that Python calls printable and no terminal shows: fillers, blanks, variation selectors."""
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, in which a terminal obeys nothing and shows everything; a line break is one mark.
+    """Return a text on one line whose every character a terminal shows and none obeys; a line break is one mark.
 
     Cost: O(length).
     """
@@ -91,7 +89,7 @@ def _mark(char: str) -> str:
 
 
 def one_line(text: str, width: int) -> str:
-    """Return the start of a text on one line of at most `width` characters, as `printable` gives it. Cost: O(width)."""
+    """Return the start of a text on one line of at most `width` characters, as `printable` returns it. Cost: O(width)."""
     safe = printable(text[: 4 * width])
     return safe if len(safe) <= width and len(text) <= 4 * width else safe[: width - 1] + "…"
 
@@ -99,13 +97,13 @@ def one_line(text: str, width: int) -> str:
 _T = TypeVar("_T")
 
 
-# -- how much of the hints is shown: C and R are never cut, for the agent must see where it stands, whole -----
+# -- limits of the hints; C and R are never cut, because the agent must see all of where it stands ------------
 
 
 @final
 @attrs.define
 class BadCap(MageError, ValueError):
-    """A limit, the one with this `name`, is negative: `found`."""
+    """The limit `name` of `Caps` has the negative value `found`."""
 
     name: str
     found: int
@@ -117,7 +115,7 @@ class BadCap(MageError, ValueError):
 @final
 @attrs.frozen(kw_only=True)
 class Caps:
-    """Limits for the hints; None is no limit. What is left out is said, and the newest is kept (D9).
+    """Limits for the hints; None is no limit. The newest hints are kept, and the number of the others is shown (D9).
 
     Attributes:
         continuations: how many steps tried from here are shown.
@@ -126,7 +124,7 @@ class Caps:
         action_chars: characters of an action shown in a hint.
         observation_chars: characters of an observation shown in a hint.
         text_chars: characters of a summary's text, a feedback or a lesson shown in a hint.
-        distinct_lessons: show a lesson that was left several times once, where it was left last.
+        distinct_lessons: whether a lesson that was left several times is shown once, where it was left last.
 
     Raises:
         BadCap: a limit is negative.
@@ -159,7 +157,7 @@ NO_CAPS: Final = Caps.off()
 
 
 class Block(NamedTuple):
-    """One block before it is text: `words` of ours, at the left margin, then the `content` as it was recorded."""
+    """A block that is not rendered yet: our `words`, at the left margin, then the `content` as recorded."""
 
     words: str
     content: str = ""
@@ -171,14 +169,14 @@ class Block(NamedTuple):
 
 
 class Newest(NamedTuple, Generic[_T]):
-    """What a cap leaves of a part of the hints, oldest first; `older` ones are not shown."""
+    """The items of a part of the hints that a cap leaves, oldest first, and the number of `older` ones."""
 
     older: int
     shown: Sequence[_T]
 
 
 class Recent(NamedTuple):
-    """What caps leave of the hints; a lesson that was left several times is one, where these say so."""
+    """The hints that caps leave."""
 
     boundary: StepId
     continuations: Newest[Step]
@@ -218,13 +216,13 @@ def instructions_of(instructions: Sequence[str]) -> Iterator[Block]:
 
 
 def lines_of(lines: Iterable[Line]) -> Iterator[Block]:
-    """Yield lines of C."""
+    """Yield the blocks of lines of C."""
     for line in lines:
         yield from line_of(line)
 
 
 def opening_of(boundary: StepId) -> Block:
-    """Return the block that says where R begins."""
+    """Return the block that names the boundary at which R begins."""
     return Block(f"open since [Step {boundary}]")
 
 
@@ -241,7 +239,7 @@ def line_of(line: Line) -> Iterator[Block]:
 
 
 def inside_of(found: Inside) -> Iterator[Block]:
-    """Yield what a line stands for: lines with label and boundary, by which they can be looked into, or steps."""
+    """Yield the lines that a chapter stands for, each with its label and boundary for `look`; else the steps."""
     for line in found.lines:
         yield from named_line_of(line)
     for step in found.steps:
@@ -261,7 +259,7 @@ def step_of(action: str, observation: str) -> tuple[Block, Block]:
 
 
 def thought_of(thought: str) -> Block:
-    """Return the block of what the model thought before a step: its own words, and no part of the step."""
+    """Return the block of the model's thought before a step; the thought is no part of the step."""
     return Block("Thought: ", thought)
 
 
@@ -297,11 +295,11 @@ def _failed(words: str, verdict: Failed) -> tuple[str, str]:
 
 def hints_of(hints: Hints, caps: Caps) -> Iterator[Block]:
     """Yield the hints within `caps`; nothing where there are none. Cost of all: O(number of hints)."""
-    yield from recent_of(recent(hints, caps), caps)
+    yield from under(_HINTS, recent(hints, caps), caps)
 
 
 def recent(hints: Hints, caps: Caps) -> Recent:
-    """Return what `caps` leave of the hints. Cost: O(number of hints)."""
+    """Return the hints that `caps` leave. Cost: O(number of hints)."""
     subgoals = newest(hints.subgoals, caps.subgoals)
     lessons = _distinct(hints.lessons, subgoals.shown) if caps.distinct_lessons else hints.lessons
     return Recent(
@@ -312,13 +310,8 @@ def recent(hints: Hints, caps: Caps) -> Recent:
     )
 
 
-def recent_of(hints: Recent, caps: Caps) -> Iterator[Block]:
-    """Yield hints of which `caps` left these, their texts cut; nothing where there are none."""
-    yield from under(_HINTS, hints, caps)
-
-
 def under(heading: Block, hints: Recent, caps: Caps) -> Iterator[Block]:
-    """Yield hints of which `caps` left these below a heading; nothing where there are none."""
+    """Yield the hints that `caps` left, their texts cut, below a heading; nothing where there are none."""
     parts = (hints.continuations, hints.subgoals, hints.lessons)
     if not any(part.older or part.shown for part in parts):
         return
@@ -346,7 +339,7 @@ def _subgoals(summaries: Newest[Summary], caps: Caps) -> Iterator[Block]:
 
 
 def _distinct(lessons: Sequence[Lesson], tried: Sequence[Summary]) -> Sequence[Lesson]:
-    """Return each lesson once, where it was left last, and none that the status of a tried subgoal says too."""
+    """Return each lesson once, where it was left last, without those that the status of a tried subgoal repeats."""
     said = {_verdict(summary.verdict)[1] for summary in tried} - {""}
     last = {lesson.text: lesson for lesson in lessons}
     kept = {id(lesson) for text, lesson in last.items() if text not in said}
@@ -354,7 +347,7 @@ def _distinct(lessons: Sequence[Lesson], tried: Sequence[Summary]) -> Sequence[L
 
 
 def newest(items: Sequence[_T], limit: int | None) -> Newest[_T]:
-    """Return how many are too old to be shown, and the others. Cost: O(those that are shown)."""
+    """Return the newest items, `limit` at most, and the number of the older ones. Cost: O(items returned)."""
     older = 0 if limit is None else max(0, len(items) - limit)
     return Newest(older, items[older:])
 
@@ -365,7 +358,7 @@ def _left_out(number: int, what: str) -> Iterator[Block]:
 
 
 def _cut(block: Block, limit: int | None) -> Iterator[Block]:
-    """Yield the block, cut at `limit` characters of content; the cut is said in a block of its own."""
+    """Yield the block, cut at `limit` characters of content; a second block names the number left out."""
     more = 0 if limit is None else len(block.content) - limit
     if more <= 0:
         yield block
@@ -380,17 +373,16 @@ def _cut(block: Block, limit: int | None) -> Iterator[Block]:
 @final
 @attrs.frozen(eq=False)
 class Meter:
-    """Counts what a prompt takes, with a memory of blocks.
+    """Counts the tokens of a prompt, and remembers those of each block.
 
     The sum is exactly the count of the whole text: every block ends in a line feed and begins with a letter
-    or `[`, and over such pieces a counter is additive (see `mage.tokens`). A block is known by its raw
-    content, whose hash Python keeps, so an old block costs a look-up and not its length. The memory grows
-    with the blocks seen; it holds the strings that the tree holds.
+    or `[`, and over such pieces a counter is additive (see `mage.tokens`). A known block is found by its raw
+    content, whose hash Python keeps, so its cost is O(1) and not O(length). The memory grows with the blocks seen; it
+    holds the same strings as the tree.
 
     Attributes:
-        counter: what counts a block.
-        sent: the blocks as which a step is sent, where that is not the text of R: as a call of a tool and its result,
-            for example.
+        counter: counts the tokens of a block.
+        sent: returns the blocks as which a step is sent, such as a call of a tool and its result.
     """
 
     counter: TokenCounter
@@ -403,26 +395,26 @@ class Meter:
         return self._sum(body_of(shown)) + self.hints(shown.hints, caps=caps)
 
     def frame(self, task: str, instructions: Sequence[str], boundary: StepId) -> int:
-        """Return what the task, the instructions in force and the line where R begins take."""
+        """Return the tokens of the task, the instructions in force and the line where R begins."""
         return self._sum([*task_of(task), *instructions_of(instructions), opening_of(boundary)])
 
     def line(self, line: Line) -> int:
-        """Return what a line of C takes. Cost: O(length), O(1) when it was counted before."""
+        """Return the tokens of a line of C. Cost: O(length), O(1) when it was counted before."""
         return self._sum(line_of(line))
 
     def hints(self, hints: Hints, *, caps: Caps = DEFAULT_CAPS) -> int:
-        """Return what the hints take. Cost: O(number of hints + length of new blocks)."""
+        """Return the tokens of the hints. Cost: O(number of hints + length of new blocks)."""
         return self._sum(hints_of(hints, caps))
 
     def step(self, action: str, observation: str) -> int:
-        """Return what a step takes as it is sent. Cost: O(length), O(1) when it was counted before."""
+        """Return the tokens of a step as it is sent. Cost: O(length), O(1) when it was counted before."""
         known = self._steps.get((action, observation))
         if known is None:
             known = self._steps[action, observation] = self._sum(self.sent(action, observation))
         return known
 
     def thought(self, text: str) -> int:
-        """Return what a thought takes before its step. Cost: O(length), O(1) when it was counted before."""
+        """Return the tokens of a thought before its step. Cost: O(length), O(1) when it was counted before."""
         return self._sum([thought_of(text)])
 
     def _sum(self, blocks: Iterable[Block]) -> int:

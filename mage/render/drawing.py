@@ -1,4 +1,4 @@
-"""The tree as lines of text, the active path straight down, what was left indented beside it; as diagrams; bars of sizes."""
+"""The tree as lines of text, the active path straight down and abandoned branches indented; as diagrams; bars of sizes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from mage.engine import (
 from mage.render.blocks import one_line
 
 Style: TypeAlias = Literal["active", "left", "note", "lesson", "passed", "failed", "accepted", "unverified"]
-"""What a line is: a step on the active path or beside it, a remark, a lesson, or a summary with its verdict."""
+"""The kind of a line: a step on the active path or beside it, a remark, a lesson, or a summary with its verdict."""
 
 _DEEPEST: Final = 24
-"""Levels of indentation at most; a line that is deeper says how deep it is."""
+"""The most levels of indentation; a deeper line has its depth as a number."""
 _INDENT: Final = 3
 """Columns of one level."""
 _LEAST: Final = 50
-"""Columns that indentation leaves for the text where the width is known."""
+"""The least columns that indentation leaves for the text, where the width is known."""
 
 
 @final
@@ -39,9 +39,9 @@ class DrawnLine:
     """One line of a drawing.
 
     Attributes:
-        depth: how many levels it is indented.
-        text: what it says, without control characters.
-        style: what it is.
+        depth: the levels of indentation.
+        text: the text, without control characters.
+        style: the kind of the line.
         opens: whether a branch begins here.
     """
 
@@ -51,14 +51,14 @@ class DrawnLine:
     opens: bool = False
 
     def __str__(self) -> str:
-        """Return the line as it is drawn without a limit of the width."""
+        """Return the line as `drawn` draws it without a limit."""
         return self.drawn()
 
     def drawn(self, width: int | None = None) -> str:
-        """Return the line, a branch that opens tied to the line of its parent; the text is never cut.
+        """Return the line with its indentation, and a tie to the parent where a branch opens; the text is never cut.
 
         Args:
-            width: columns of the terminal, of which the indentation leaves most to the text; None: no limit.
+            width: the columns of the terminal, of which indentation takes the smaller part; None for no limit.
         """
         deepest = _DEEPEST if width is None else max(1, min(_DEEPEST, (width - _LEAST) // _INDENT))
         if self.depth > deepest:
@@ -67,7 +67,7 @@ class DrawnLine:
 
 
 def verdict_of(summary: Summary) -> str:
-    """Return in a word or two what was said of a summary, and why where it failed."""
+    """Return the verdict of a summary in a word or two, with the feedback where it failed."""
     word, _ = _said(summary.verdict)
     return word + "".join(f": {one_line(why, 60)}" for why in _reasons(summary.verdict))
 
@@ -91,7 +91,7 @@ def _reasons(verdict: SummaryVerdict) -> list[str]:
 def draw(tree: Tree, *, limit: int | None = 80) -> list[DrawnLine]:
     """Draw a tree, folding more and more until it has about `limit` lines; None folds nothing.
 
-    Runs of plain steps are folded first, then branches that were left, then the middle of the active path.
+    Runs of plain steps are folded first, then abandoned branches, then the middle of the active path.
     Cost: O(number of steps).
     """
     active = set(tree.active_path())
@@ -128,7 +128,7 @@ def _lines(tree: Tree, active: set[StepId], *, folded: bool) -> list[DrawnLine]:
 
 
 def _children(tree: Tree, step: StepId, depth: int, active: set[StepId]) -> list[tuple[StepId, int, bool]]:
-    """Return the children with their depths and whether a branch opens there; the last goes straight on."""
+    """Return the children, each with its depth and whether a branch opens there; the first continues the path."""
     children = tree.step_children(step)
     straight = next((child for child in children if child in active), None)
     if straight is None and len(children) == 1 and step not in active:
@@ -172,7 +172,7 @@ def _notes(tree: Tree, step: StepId, depth: int, ending: dict[StepId, list[Line]
 
 
 def _lines_by_boundary(tree: Tree) -> dict[StepId, list[Line]]:
-    """Return every summary, and every chapter that C shows, by the step that it ends at."""
+    """Return by boundary every summary, and every chapter in C."""
     ending: dict[StepId, list[Line]] = {}
     shown = [line for line in tree.lines_upwards(tree.head_summary) if isinstance(line, Chapter)]
     every: tuple[Line, ...] = (*tree.summaries(), *shown)
@@ -182,7 +182,7 @@ def _lines_by_boundary(tree: Tree) -> dict[StepId, list[Line]]:
 
 
 def _sizes(tree: Tree) -> list[int]:
-    """Return for each step how many steps its branch has, itself included."""
+    """Return for each step the number of steps of its branch, itself included."""
     sizes = [1] * tree.next_step
     for number in range(tree.next_step - 1, 0, -1):
         sizes[tree.step(StepId(number)).parent] += sizes[number]
@@ -215,7 +215,7 @@ _ASCII: Final = " .:-=+*#@"
 
 
 def bars(values: Sequence[int], *, top: int, width: int = 72, encoding: str = "utf-8") -> str:
-    """Return one row of bars, each the largest of its share of the values, `top` being a full one.
+    """Return one row of bars: each shows the largest of its share of the values, a full bar the value `top`.
 
     Where the terminal's encoding has no blocks, the row is of ASCII characters. Cost: O(values).
     """
@@ -225,7 +225,7 @@ def bars(values: Sequence[int], *, top: int, width: int = 72, encoding: str = "u
     columns = min(width, len(values))
     edges = [len(values) * column // columns for column in range(columns + 1)]
     highest = [max(values[start:end]) for start, end in pairwise(edges)]
-    most = len(levels) - 1  # rounded up, so that what is not nothing never looks like nothing
+    most = len(levels) - 1  # levels are rounded up, so that no value above 0 looks like 0
     return "".join(levels[min(most, -(-value * most // top))] for value in highest)
 
 
@@ -270,7 +270,7 @@ def _title(summary: Summary) -> str:
 
 
 def _entities(text: str) -> str:
-    """Quote for Mermaid: whatever it could take for syntax becomes a numbered entity."""
+    """Return a text quoted for Mermaid: each character that may be syntax becomes a numbered entity."""
     return "".join(
         char if char.isalnum() or char in " .,-_" else f"#{ord(char)};" for char in one_line(text, 2 * _TITLE)
     )

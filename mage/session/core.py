@@ -14,7 +14,7 @@ import attrs
 from returns.pipeline import is_successful
 
 from mage.effects import Metered, metered
-from mage.effects.program import Program
+from mage.effects.questions import Program
 from mage.engine import (
     Active,
     ApplyVerdict,

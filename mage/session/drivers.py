@@ -13,7 +13,7 @@ from typing import Any, TypeVar, final
 import attrs
 
 from mage.effects import Metered
-from mage.effects.program import Ask, Program
+from mage.effects.questions import Ask, Program
 from mage.engine import JudgeRequest, Verdict
 from mage.engine.errors import MageError, Refusal
 from mage.session.events import Event

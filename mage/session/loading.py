@@ -342,10 +342,10 @@ async def beginning(settings: Settings, task: str | None) -> Loaded:
     """Open a journal, or create it for `task`. Raises as `Session.open` does, and `BadName`."""
     try:
         head = await HeadOf(settings.name)
-    except UnknownJournal as error:
+    except UnknownJournal:
         if task is None:
-            error.add_note("To begin a session, say what for: task=...")
-            raise
+            remedy = "give its task to begin it (task=...); `journals()` lists those that are"
+            raise UnknownJournal(settings.name, remedy) from None
         try:
             return await _created(settings, task)
         except NameTaken:  # another session has created it meanwhile

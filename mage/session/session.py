@@ -15,7 +15,7 @@ from typing import Any, Generic, Self, TypeVar, cast, final
 import attrs
 
 from mage.effects import AsyncJudge, Judge, Metered
-from mage.effects.program import Ask, Program, drive, drive_awaited
+from mage.effects.questions import Ask, Program, drive, drive_awaited
 from mage.engine import (
     Accept,
     Compress,

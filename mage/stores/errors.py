@@ -49,12 +49,13 @@ class NameTaken(StoreError):
 @final
 @attrs.define
 class UnknownJournal(StoreError, LookupError):
-    """No journal has this name: it was never created, or it was deleted."""
+    """No journal has this name: it was never created, or it was deleted; `remedy` says what to do."""
 
     name: str
+    remedy: str = attrs.field(default="`journals()` lists those that are", eq=False)
 
     def __str__(self) -> str:
-        return f"there is no journal {_shown(self.name)}: `journals()` lists those that are"
+        return f"there is no journal {_shown(self.name)}: {self.remedy}"
 
 
 @final

@@ -1,6 +1,6 @@
 """Counts of a trace: which values an action needs and still sees (coverage), the shape of its tree, and its tokens as prompts.
 
-Coverage: no model acts. An action of a recorded run has literal values in it (`mage.render.literals`). A value that
+Coverage: no model acts. An action of a recorded run has literal values in it (`mage.render.extract`). A value that
 stood first in the observation of an earlier step must be a copy from there: without the value in the prompt, the agent
 could not have acted so, or would have had to look again.
 
@@ -49,8 +49,7 @@ from mage.memory.journal import BadEffect, effect_of
 from mage.memory.policy import Policy, cut_step, most_of_text, room_below
 from mage.render import render_hints
 from mage.render.blocks import Meter
-from mage.render.extract import extract, is_extract
-from mage.render.literals import literals
+from mage.render.extract import extract, is_extract, literals
 from mage.tokens import cut_to
 from mage.trajectories.trajectory import Trajectory, carried_out
 

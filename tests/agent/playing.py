@@ -37,7 +37,7 @@ from mage.effects import (
     Restore,
     SummaryRequest,
 )
-from mage.effects.program import Ask, drive
+from mage.effects.questions import Ask, drive
 from mage.engine import Command, ExecutionState, State, Summary, SummaryVerdict, apply, start
 from mage.engine.journal import Operation
 from mage.memory.journal import Tally
@@ -132,6 +132,8 @@ class Played:
 
     def run(self, *, live: bool = True) -> Outcome:
         """Run to the end."""
+        tally = Tally()
+        tally._revisions.update(self.counts.revisions)
         found = RecordedRun(
             version=1,
             policy=self.first,
@@ -141,7 +143,7 @@ class Played:
             introduced=Capabilities(),
             remembered={},
             state=self.start,
-            tally=Tally(self.counts),
+            tally=tally,
             log=tuple(self.log),
         )
         self._restorable = Restorable(self.environment)

@@ -18,7 +18,7 @@ from typing import Any, Final, cast, final
 from mage.agent import Outcome, Policy, RunFailed, RunFinished, RunStopped, Totals
 from mage.codec import encode_tree
 from mage.effects import RESET, Decide, Usage
-from mage.effects.program import Ask
+from mage.effects.questions import Ask
 from mage.engine import Command, Compress, Grow, Revise, State, apply, check, check_change
 from mage.memory.journal import RUN, UNCERTAIN
 from mage.memory.requests import Effect

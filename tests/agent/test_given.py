@@ -20,7 +20,7 @@ from mage.effects import (
     Verdict,
 )
 from mage.engine import FoldRequest, MageError, Passed
-from mage.memory.guards import BadAgent, NotAwaitable
+from mage.memory.requests import BadAgent, NotAwaitable
 from mage.stores import MemoryStore
 from mage.tokens import EstimateCounter
 from tests.agent.toys import TASK

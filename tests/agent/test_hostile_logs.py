@@ -19,7 +19,7 @@ from mage import Failed, Passed
 from mage.agent import Agent, BadRunLog, Outcome, Policy, RunFinished, RunStopped, rerun, what_if
 from mage.agent.cursor import BadAnswer, LogEnds
 from mage.agent.log import RunDiverged, require_sound
-from mage.agent.reruns import policy_of
+from mage.agent.reruns import run_of
 from mage.effects import EffectError, Irreversible, Metered, NotRestored, Observed, Restored, Reversible, Tool
 from mage.engine import Command, Compress, Instruct, MageError
 from mage.stores import MemoryStore, Note
@@ -318,7 +318,7 @@ def test_a_damaged_log_in_a_store(damage: tuple[int, str, str]) -> None:
     )
     known = {"look", *(f"turn {number}" for number in (1, 2, 3, 5))}
     for doing in (
-        lambda: policy_of(store, NAME),
+        lambda: run_of(store, NAME),
         lambda: rerun(store, NAME),
         lambda: what_if(store, NAME, policy=Policy()),
         lambda: agent.run(store, NAME),

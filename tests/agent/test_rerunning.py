@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mage import Session
 from mage.agent import BadRunLog, Policy, RunDiverged, RunFinished, rerun, what_if
-from mage.agent.reruns import policy_of
+from mage.agent.reruns import run_of
 from mage.codec import encode_tree
 from mage.engine import Instruct
 from mage.stores import MemoryStore, UnknownJournal, operation_of, redacted
@@ -85,16 +85,16 @@ def test_a_run_on_a_session_that_was_there_is_rerun_from_there() -> None:
 def test_what_is_no_run_is_refused() -> None:
     """No session; a session without a run; a run whose first note is none; each is told apart."""
     store = MemoryStore()
-    for read in (rerun, policy_of):
+    for read in (rerun, run_of):
         with pytest.raises(UnknownJournal):
             read(store, NAME)
     Session.open(store, NAME, task=TASK).close()
-    assert policy_of(store, NAME) is None
+    assert run_of(store, NAME) is None
     with pytest.raises(BadRunLog, match="no agent has run the session"):
         rerun(store, NAME)
     with Session.open(store, NAME) as session:
         session.note("began", "that is no JSON")
-    for read in (rerun, policy_of):
+    for read in (rerun, run_of):
         with pytest.raises(BadRunLog, match="no JSON object"):
             read(store, NAME)
 
@@ -106,9 +106,15 @@ def test_a_run_that_lost_a_command_is_told_by_its_place() -> None:
         rerun(store, NAME)
 
 
+def last_policy(store: MemoryStore) -> Policy | None:
+    """Return the policy with which the run of a store goes on."""
+    found = run_of(store, NAME)
+    return None if found is None else found.last_policy
+
+
 def test_the_policy_of_a_run_is_the_one_that_it_goes_on_with() -> None:
     """The last that was put in force, also where it was begun with another."""
     store = a_run({}, Policy(max_steps=2))
-    assert policy_of(store, NAME) == Policy(max_steps=2)
+    assert last_policy(store) == Policy(max_steps=2)
     TWINS[0](parts_of(model_of(4), Policy(max_steps=7)), store)
-    assert policy_of(store, NAME) == rerun(store, NAME).policy == Policy(max_steps=7)
+    assert last_policy(store) == rerun(store, NAME).policy == Policy(max_steps=7)

@@ -17,7 +17,7 @@ from mage.agent.loop import program
 from mage.agent.replay import Replay
 from mage.agent.reruns import watched
 from mage.codec import encode_tree
-from mage.effects.program import Ask, drive
+from mage.effects.questions import Ask, drive
 from mage.engine import Command, State
 from mage.memory.state import Run
 from mage.render import Meter

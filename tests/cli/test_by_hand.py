@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mage import Session
 from mage.agent import remembered
-from mage.agent.reruns import policy_of
+from mage.agent.reruns import run_of
 from mage.chat import OURS
 from mage.cli.answerers import ByHand, InputEnded
 from mage.effects import Decide
@@ -153,8 +153,9 @@ def test_who_is_named_on_the_way_is_asked(monkeypatch: pytest.MonkeyPatch) -> No
         assert mage("run", "--session", "w.db#a", *named).status == 0
         assert [request.body["model"] for request in server.requests] == ["m", "j", "m"]
     with open_store("sqlite:///w.db") as store:
-        policy = policy_of(store, "a")
-        assert policy is not None
+        found = run_of(store, "a")
+        assert found is not None
+        policy = found.last_policy
         assert (policy.maintain, policy.rewrite, policy.max_retexts, policy.max_steps) == (True, True, 1, 9)
     typed(monkeypatch, "", "--session", "w.db#a", "--by-hand", "--anew")
     with open_store("sqlite:///w.db") as store:

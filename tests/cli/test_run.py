@@ -12,7 +12,7 @@ import pytest
 from mage import Session
 from mage.agent import Outcome, Policy
 from mage.agent.log import RecordedRun, find_run
-from mage.agent.reruns import policy_of
+from mage.agent.reruns import run_of
 from mage.demo import shop
 from mage.session import Entry, Noted
 from mage.stores import Conflict, Head, open_store
@@ -76,7 +76,9 @@ def test_a_run_that_is_stopped_goes_on_where_it_was() -> None:
     last = mage("run", "--offline", "--session", url, "--policy", "max_steps=none")
     assert (last.status, "12 steps" in last.out) == (0, True)
     with open_store("sqlite:///w.db") as store:
-        assert policy_of(store, "a") == Policy(max_steps=None, max_revisions=2)
+        found = run_of(store, "a")
+        assert found is not None
+        assert found.last_policy == Policy(max_steps=None, max_revisions=2)
     mage("run", "--offline", "--session", "sqlite:///w.db#whole")
     assert exported(url) == exported("sqlite:///w.db#whole")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mage.engine import (
     Accept,
     Compress,
@@ -13,7 +15,7 @@ from mage.engine import (
     Revise,
     Verdict,
 )
-from mage.memory import Memory, Policy
+from mage.memory import Memory, Policy, Stopped
 from mage.memory.state import ENDS
 from mage.stores import MemoryStore
 from tests.memory.replies import TASK, buy, compress, done, journal, memory, notices, reply
@@ -58,6 +60,22 @@ def test_a_wrong_answer_is_given_again() -> None:
         assert journal(kept)[-1] != Retext("$320")
         assert kept.take(reply(text="It is $320.")).finished
         assert journal(kept)[-2] == Retext(f"{ENDS}It is $320.")
+
+
+def test_a_failed_answer_is_not_given_again_without_end() -> None:
+    """A loop whose model repeats it is stopped after as many tries as the policy allows; whatever is done begins anew."""
+    with memory(policy=Policy(max_retexts=2)) as kept:
+        kept.take(reply(buy("chrome"), ids="a"), perform=done)
+        for repeated in (False, True, False, True):
+            if not repeated:
+                kept.instruct("Go on.")
+            assert not kept.take(reply(text="A chrome chair.")).finished
+        for _ in range(2):
+            with pytest.raises(Stopped) as stopped:
+                kept.take(reply(text="A chrome chair."))
+            assert stopped.value.reason == "exhausted"
+        kept.take(reply(buy("linen"), ids="b"), perform=done)
+        assert kept.take(reply(text="A linen chair.")).finished
 
 
 def test_without_a_judge_the_answer_is_accepted_openly() -> None:

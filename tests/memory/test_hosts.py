@@ -16,7 +16,7 @@ import pytest
 from mage.effects import EffectError, JudgeRequest, NotRestored, Restore, Restored
 from mage.engine import ApplyVerdict, Compress, Failed, FoldRequest, Grow, Passed, Start, Verdict
 from mage.memory import AsyncMemory, BadAgent, Call, Memory, MemoryBusy, NotAwaitable, Policy, Stopped
-from mage.memory.guards import in_background
+from mage.memory.requests import in_background
 from mage.session import NotAVerdict
 from mage.stores import Head, MemoryStore, Record, StoreUnavailable, UnknownJournal, WrongProcess
 from tests.memory.replies import TASK, buy, compress, done, journal, memory, notices, reply, revise

@@ -13,13 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mage.agent import Agent, RunFinished
 from mage.cli.change import redact_store
-from mage.effects import EffectError, JudgeRequest
+from mage.effects import Decision, EffectError, JudgeRequest
 from mage.engine import ApplyVerdict, Failed, FoldRequest, Grow, Passed, Verdict
 from mage.memory import AsyncMemory, Call, Memory, Policy, Stopped
 from mage.memory.journal import UNCERTAIN
 from mage.session import Session
-from mage.stores import Head, JournalStore, MemoryStore, Record
+from mage.stores import Head, JournalStore, MemoryStore, Record, UnknownJournal
+from mage.testing import ScriptedEnvironment
 from tests.memory.replies import (
     TASK,
     Made,
@@ -56,6 +58,14 @@ def stories(draw: st.DrawFn) -> list[Reply]:
 
 class Crash(BaseException):
     """The process dies."""
+
+
+def test_a_memory_without_a_task_says_what_to_do_where_there_is_no_session() -> None:
+    """The message itself, and no note below the traceback: many loggers print the message alone."""
+    told = "there is no journal 'm': give its task to begin it (task=...); `journals()` lists those that are"
+    with pytest.raises(UnknownJournal) as unknown:
+        Memory.open(MemoryStore(), "m")
+    assert str(unknown.value) == told
 
 
 @final
@@ -231,6 +241,47 @@ def test_a_redacted_note_still_says_that_there_was_a_call_or_an_answer(ends: boo
         answer = again.answer()
         assert answer is not None and answer.startswith("[redacted ") if ends else answer is None
         assert ("nobody knows whether" in str(notices(again.messages()))) is not ends
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_call_whose_note_was_redacted_is_not_made_twice(is_over: bool) -> None:
+    """The reply is known by its digest, which the note keeps beside its text; a step settles such a call, too."""
+    store, performed = MemoryStore(), list[str]()
+
+    def perform(call: Call) -> str:
+        performed.append(call.action)
+        if not is_over:
+            raise Crash
+        return "bought"
+
+    said = reply(buy("k-17"), ids="a")
+    with contextlib.suppress(Crash):
+        memory(store).take(said, perform=perform)
+    assert redact_store(store, None, re.compile("k-17"))
+    with memory(store) as again:
+        again.take(said, perform=perform)
+        assert len(performed) == 1
+        (step,) = again.session.state().raw
+        assert step.observation == ("bought" if is_over else UNCERTAIN)
+        assert "nobody knows whether" not in str(notices(again.messages()))
+
+
+def test_an_answer_does_not_outlive_a_later_run_of_an_agent() -> None:
+    """Also where that run records no command: its answer is another one."""
+    store = MemoryStore()
+    with memory(store) as kept:
+        kept.take(reply(buy("oak desk"), ids="a"), perform=done)
+        assert kept.take(reply(text="It is done.")).finished
+        assert kept.answer() == "It is done."
+        before = journal(kept)
+        agent = Agent(
+            model=lambda asked: Decision.finish("Nothing to do."), environment=ScriptedEnvironment()
+        )
+        assert isinstance(agent.run(store, "m"), RunFinished)
+        assert kept.answer() is None
+        assert journal(kept) == before
+    with memory(store) as again:
+        assert again.answer() is None
 
 
 @given(stories())

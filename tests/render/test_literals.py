@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mage.render.literals import keyed_words, literals
+from mage.render.extract import keyed_words, literals
 
 
 @given(st.text(st.characters(exclude_categories=())))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mage import MageError
-from mage.effects.program import Ask, drive, drive_awaited
+from mage.effects.questions import Ask, drive, drive_awaited
 from mage.engine import IllegalPhase
 from mage.session.drivers import AskJudge, HeadOf, Tell, answer, answer_awaited
 from mage.session.events import Refreshed
