@@ -59,7 +59,7 @@ from mage.memory.journal import Tally
 from mage.memory.policy import KindOfCall, Outcome, Policy, RunStopped
 from mage.memory.requests import AgentHook, BadAgent, Request, heard_by, require_json_object, require_part
 from mage.memory.revise import differing, lasting_of
-from mage.render.as_json import Difference, compare_states
+from mage.render.forms import Difference, compare_states
 from mage.session import Session
 from mage.stores import NOTHING, JournalStore, verify
 

@@ -47,7 +47,7 @@ from mage.cli.sessions import LOOKS, Store, Target, listed_names, message_of, op
 from mage.codec import decode_journal, encode_journal
 from mage.engine import Command, Start, replay
 from mage.render import one_line, printable
-from mage.render.as_json import Json
+from mage.render.forms import Json
 from mage.session import loading
 from mage.stores import (
     NOTHING,

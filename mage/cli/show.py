@@ -59,9 +59,8 @@ from mage.render import (
     state_as_json,
     tree_as_json,
 )
-from mage.render.as_json import Json, line_as_json, step_as_json
 from mage.render.blocks import Block, inside_of, named_line_of
-from mage.render.drawing import Style, verdict_of
+from mage.render.forms import Json, Style, line_as_json, step_as_json, verdict_of
 from mage.stores import (
     NOTE,
     JournalInfo,

@@ -34,11 +34,13 @@ from mage.llm.clients import one_call
 from mage.llm.completions import (
     Call,
     NotEnforced,
+    ProviderError,
+    effect_error,
     has_ended,
     read_json_completion,
     read_streamed_completion,
+    transport_error,
 )
-from mage.llm.faults import ProviderError, effect_error, transport_error
 from mage.tokens import TokenCounter, default_counter
 
 Client = TypeVar("Client", bound=openai.OpenAI | openai.AsyncOpenAI)

@@ -28,16 +28,6 @@ keeps hitting. (A grow that merges with a step at which an instruction was place
 from __future__ import annotations
 
 from mage.engine import ExecutionState
-from mage.render.as_json import (
-    Difference,
-    Sides,
-    compare_states,
-    difference_as_json,
-    line_as_json,
-    state_as_json,
-    step_as_json,
-    tree_as_json,
-)
 from mage.render.blocks import (
     DEFAULT_CAPS,
     NO_CAPS,
@@ -49,7 +39,21 @@ from mage.render.blocks import (
     one_line,
     printable,
 )
-from mage.render.drawing import DrawnLine, as_dot, as_mermaid, bars, draw
+from mage.render.forms import (
+    Difference,
+    DrawnLine,
+    Sides,
+    as_dot,
+    as_mermaid,
+    bars,
+    compare_states,
+    difference_as_json,
+    draw,
+    line_as_json,
+    state_as_json,
+    step_as_json,
+    tree_as_json,
+)
 
 __all__ = [
     "DEFAULT_CAPS",

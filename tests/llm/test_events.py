@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from mage.chat.replies import Reply
 from mage.effects import Action
-from mage.llm.completions import has_ended, read_streamed_completion
-from mage.llm.faults import ProviderError
+from mage.llm.completions import ProviderError, has_ended, read_streamed_completion
 from tests.llm.server import Streamed
 from tests.llm.twins import decided
 

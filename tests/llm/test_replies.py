@@ -14,8 +14,12 @@ from mage.chat import ToolCall, offered
 from mage.chat.replies import Reply, decide_by_calls, decide_by_json, decide_by_text, read_text, read_verdict
 from mage.effects import Decision, EffectError, Finish, Tool, Usage
 from mage.engine import Compress, Failed, Passed, Revise
-from mage.llm.completions import read_completion, read_json_completion, read_streamed_completion
-from mage.llm.faults import ProviderError
+from mage.llm.completions import (
+    ProviderError,
+    read_completion,
+    read_json_completion,
+    read_streamed_completion,
+)
 from tests.llm.twins import tried
 
 TOOLS: Final = (

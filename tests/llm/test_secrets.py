@@ -20,7 +20,7 @@ from mage.chat import ToolCall
 from mage.chat.replies import Reply
 from mage.effects import EffectError
 from mage.llm import AsyncChatModel, ChatJudge, ChatModel, ChatSummarizer, async_client, client
-from mage.llm.faults import ProviderError
+from mage.llm.completions import ProviderError
 from mage.llm.transport import Secrets, secrets_of
 from tests.llm.requests import DECIDE, JUDGE, SUMMARY
 from tests.llm.server import Answer, Completion, Raw, Request, ScriptedServer, Status, Streamed, call_of, says

@@ -10,7 +10,7 @@ import pytest
 from mage.chat.replies import parted
 from mage.effects import EffectFault
 from mage.engine import Passed
-from mage.llm.faults import ProviderError, fault_of, provider_error
+from mage.llm.completions import ProviderError, fault_of, provider_error
 from tests.llm.server import Completion, Raw, Status, Streamed, call_of, says
 from tests.llm.twins import decided, judged, summarized
 from tests.shared_data import SHARED, needs_shared

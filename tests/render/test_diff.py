@@ -11,7 +11,7 @@ from hypothesis import given
 from mage import ExecutionState, view
 from mage.engine import State, Step, StepId, grow, start
 from mage.render import NO_CAPS, render
-from mage.render.as_json import Difference, Sides, compare_states
+from mage.render.forms import Difference, Sides, compare_states
 from mage.testing import states
 
 Item = TypeVar("Item")
