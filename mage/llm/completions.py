@@ -56,8 +56,6 @@ from mage.effects.questions import Ask
 from mage.engine import MageError
 from mage.llm.clients import GaveUp, retry_after
 
-_NO_COMPLETION: Final = ProviderError(200, "", "what came back is no chat completion")
-
 
 @final
 @attrs.frozen
@@ -518,6 +516,9 @@ class ProviderError:
     code: str = ""
     message: str = ""
     retry_after: float | None = None
+
+
+_NO_COMPLETION: Final = ProviderError(200, "", "what came back is no chat completion")
 
 
 def provider_error(status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
