@@ -1,4 +1,4 @@
-"""The execution state S = (C, R, H) as text for an agent and as chat messages; trees as drawings, diagrams and JSON.
+"""The execution state S = (C, R, H) as the text that an agent reads; states and trees as drawings, diagrams, JSON and differences.
 
 An agent that bought two products, tried a third, went back, and is two steps into another try is shown:
 
