@@ -25,7 +25,7 @@ def test_open_creates_or_opens(twin: Twin, store: JournalStore) -> None:
     """A task creates; without one it must be there; another task is refused, the same one is not."""
     with pytest.raises(UnknownJournal) as missing:
         twin.open(store, "s")
-    assert "task=" in missing.value.__notes__[0]
+    assert "task=" in str(missing.value)
     twin.open(store, "s", task="one").close()
     twin.open(store, "s", task="one").close()
     twin.open(store, "s").close()
