@@ -108,14 +108,15 @@ async def _put(run: Run) -> Outcome | None:
     state = run.state
     if not isinstance(state, Unverified):
         return None
+    since_root = not run.policy.compress  # then the model sees every step, and a value of any of them is known
     if not run.policy.maintain:
-        request = _question(state, since_root=False)
+        request = _question(state, since_root=since_root)
         operated(await run.operate(Accept()))
         await _tell_unfounded(run, request)
         return None
     if run.verdict is not None and run.verdict[0] == state.digest:
         return await _recorded(run, state.digest, run.verdict[1])
-    request = _question(state, since_root=not run.policy.compress)
+    request = _question(state, since_root=since_root)
     if run.policy.wait:
         return await _judged(run, state.digest, run.asked("judge", judge(request)))
     await BeginJudging(request)

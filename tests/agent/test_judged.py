@@ -450,6 +450,15 @@ def test_where_no_judge_reads_it_the_model_is_told_what_its_text_has_from_nowher
             assert played.decisions.asked[2].notices[0].said == "7310"
 
 
+def test_where_every_step_is_shown_a_value_of_any_of_them_is_known() -> None:
+    """Without Compress the model still sees the code of an earlier part: to say that it stands in no step would be wrong."""
+    script = (acts("search"), compress("Searched."), acts("buy[C-11]"), compress("Not Q-7310."), DONE)
+    for policy, told in ((Policy(maintain=False, compress=False), []), (Policy(maintain=False), ["judge"])):
+        played = Played(*script, environment=ScriptedEnvironment("C-11 and Q-7310", "Bought."), policy=policy)
+        played.run()
+        assert played.told[4] == told
+
+
 def test_without_a_summarizer_the_model_is_asked_for_a_better_text() -> None:
     """Its own text is never replaced by an extract; where it gives none as often as allowed, its text stays (D16)."""
     policy = Policy(rewrite=False, max_retexts=1)
