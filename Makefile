@@ -118,7 +118,7 @@ long-run: .venv/figures     ## 100,000 steps of an agent (AISLES=5000): is what 
 	@touch $@
 
 arena: .venv/arena          ## All of the arena in small (a look at each measure), and the coverage of recorded runs (TRACES=FOLDER, STATE_BENCH=CHECKOUT, RUNS=30 of each).
-	$(BIN)/python -m pytest tests/arena/test_coverage.py tests/arena/retrieval/test_attached.py tests/arena/test_following.py tests/arena/domains/test_laboratory.py -m "not worlds"
+	$(BIN)/python -m pytest -n $(WORKERS) tests/arena/test_coverage.py tests/arena/retrieval/test_attached.py tests/arena/test_following.py tests/arena/domains/test_laboratory.py -m "not worlds"
 	rm -rf .venv/arena-out
 	$(BIN)/python -m benchmarks.arena all --small --out .venv/arena-out --workers $(WORKERS) $(if $(TRACES),--traces "$(TRACES)") $(if $(STATE_BENCH),--state-bench "$(STATE_BENCH)")
 	$(BIN)/python -m benchmarks.arena coverage $(if $(TRACES),--traces "$(TRACES)") $(if $(RUNS),--limit $(RUNS)) --workers $(WORKERS)
