@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,12 +61,32 @@ def test_the_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             Path(line[-1]).write_bytes(b"".join(longer))
 
 
-def test_the_script_it_shows_is_one(tmp_path: Path) -> None:
-    """Its lines are replies of the model, of the judge and of the summarizer."""
-    (shown,) = fenced("json")
-    (tmp_path / "lamps.jsonl").write_text(shown, encoding="utf-8")
-    script = read_script(str(tmp_path / "lamps.jsonl"))
-    assert (len(script.decisions), len(script.verdicts), len(script.summaries)) == (8, 3, 1)
+def test_the_scripts_it_shows_are_scripts(tmp_path: Path) -> None:
+    """The whole one, and all forms of a line: replies of the model, of the judge and of the summarizer."""
+    counts = []
+    for number, shown in enumerate(fenced("json")):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text(shown, encoding="utf-8")
+        script = read_script(str(path))
+        counts.append((len(script.decisions), len(script.verdicts), len(script.summaries)))
+    assert counts == [(3, 1, 0), (8, 3, 1)]
+
+
+def test_the_whole_script_plays_in_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The counter, its file as README says that it must be, and the command line finish the task."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    [block] = [each for each in fenced("python") if "class Counter" in each]
+    imports = next(line for line in block.splitlines() if "Capabilities" in line)
+    whole = re.search(r"^class Counter:\n(?:(?:    .*)?\n)+", block, re.MULTILINE)
+    assert whole is not None
+    Path("counter.py").write_text(f"{imports}\n{whole[0]}", encoding="utf-8")
+    Path("lamps.jsonl").write_text(fenced("json")[0], encoding="utf-8")
+    [told] = re.findall(r"`(mage run 'Light three lamps.' \S+ \S+ --script lamps.jsonl)`", README)
+    ran = mage(*shlex.split(told)[1:])
+    sys.modules.pop("counter", None)  # other tests have counters of their own
+    assert ran.status == 0, ran.err
+    assert "finished: Three are lit." in ran.out
 
 
 def test_the_two_commands_of_a_first_run_are_targets() -> None:
