@@ -108,7 +108,7 @@ async def _put(run: Run) -> Outcome | None:
     state = run.state
     if not isinstance(state, Unverified):
         return None
-    since_root = not run.policy.compress  # then the model sees every step, and a value of any of them is known
+    since_root = not run.policy.compress  # then the model sees every step
     if not run.policy.maintain:
         request = _question(state, since_root=since_root)
         operated(await run.operate(Accept()))
