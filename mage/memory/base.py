@@ -184,7 +184,7 @@ class MemoryBase(Generic[S]):
         before = self._state
         if anew:
             self._tally.clear()
-            begins = ends_going_back(entries)
+            begins = ends_going_back(log, entries)
             before = self._tally.add_all(entries[:begins], None)
             self._run.resumed_from = None if begins == len(entries) else before
         self._tally.add_all(entries[begins:], before)

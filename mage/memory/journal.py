@@ -12,6 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Final, TypeAlias, final
 
 import attrs
@@ -145,9 +146,15 @@ def _document(text: str) -> dict[str, str]:
     return {str(key): str(value) for key, value in said.items()} if isinstance(said, dict) else {}
 
 
-def ends_going_back(entries: Sequence[Entry]) -> int:
-    """Return the place of the revise that ends a journal; the journal's length where none does. Cost: O(end)."""
+def ends_going_back(log: Sequence[Entry | Noted], entries: Sequence[Entry]) -> int:
+    """Return the place of the revise that ends a journal; the number of commands where none does. Cost: O(end).
+
+    A note of a memory behind the revise is of a later turn, so the environment was restored, or why not was said.
+    """
     place = len(entries)
+    behind = takewhile(lambda each: isinstance(each, Noted), reversed(log))
+    if any(isinstance(each, Noted) and each.note.kind in MEMORY_NOTES for each in behind):
+        return place
     while place > 0 and isinstance(entries[place - 1].command, Instruct):  # placed again after going back
         place -= 1
     if place > 0 and isinstance(entries[place - 1].command, Revise):

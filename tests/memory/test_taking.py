@@ -547,6 +547,23 @@ def test_a_process_that_ends_right_after_going_back_leaves_the_next_one_in_the_k
         assert notices(kept.messages()) == []
 
 
+def test_a_process_that_ends_in_a_later_call_was_not_interrupted_in_going_back() -> None:
+    """The outcome of going back was known before the call was begun: of that call alone the next process is unsure."""
+    store = MemoryStore()
+
+    def dies(_: Call) -> str:
+        raise SystemExit
+
+    with memory(store) as kept:
+        kept.record("send the letter", "Sent.", effect=Irreversible("sent"))
+        kept.take(reply(revise(0, "do not write")))
+        with pytest.raises(SystemExit):
+            kept.take(reply(buy("a desk")), perform=dies)
+    with memory(store) as kept:
+        (told,) = notices(kept.messages())
+        assert "going back" not in told
+
+
 @pytest.mark.parametrize("ending", ["length", "content_filter", "network_error", "a word nobody knows"])
 def test_nothing_of_a_reply_that_is_not_whole_is_done(ending: str) -> None:
     """Neither an action nor a summary; the model is told, and may do it anew."""
