@@ -195,7 +195,7 @@ def _outcome(last: list[Record], state: State, version: int) -> str:
         return "answered"
     if kind in ("", *MEMORY_NOTES):
         return "" if isinstance(state, Active) else type(state).__name__.lower()
-    if kind != "ended":
+    if kind != "ended" or last[0].version != version:  # behind its end the run goes on from a command by hand
         return "not ended"
     try:
         document = json.loads(last[0].parts[0].text)

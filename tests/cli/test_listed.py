@@ -61,6 +61,13 @@ def test_a_run_that_has_not_finished_says_why() -> None:
     assert {each["name"]: each["outcome"] for each in listed}["short"] == "unreadable"
 
 
+def test_a_run_behind_whose_end_somebody_went_back_has_not_ended() -> None:
+    """All that it had finished is undone, and running it goes on from there."""
+    assert mage("revise", "work.db#study", "0", "--lesson", "Ask first.").status == 0
+    listed = json.loads(mage("sessions", "work.db", "--json").out)["sessions"]
+    assert {each["name"]: each["outcome"] for each in listed}["study"] == "not ended"
+
+
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])
 def test_a_terminal_of_any_width_gets_no_line_that_is_longer(columns: int) -> None:
     """Names are whole, tasks are cut where the terminal ends; a narrow one gives them lines of their own."""
