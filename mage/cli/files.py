@@ -243,6 +243,10 @@ def import_session(
     """
     require_format(form)
     said = parse_reference(session)
+    if "#" in file.name and not file.exists():
+        raise Refused(
+            f"{file}: there is no such file; a session of a store is first written into one by mage export"
+        )
     data = read_bytes(file)
     if data.startswith(STORE_HEADER):
         raise Refused(

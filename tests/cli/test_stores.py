@@ -206,6 +206,7 @@ REFUSED = {
     "a version too late": (["fork", "{url}#main@14", "x"], "versions 1 to 13"),
     "a boundary that is none": (["revise", "{url}#main", "2"], "not a boundary"),
     "no bundle": (["import", "{path}", "{url}#x"], "this is a store; mage export"),
+    "no file, but a session": (["import", "{path}#a", "{url}#x"], "first written into one by mage export"),
     "an import into a file": (["import", "{story}", "x.jsonl"], "such as work.db#story"),
     "an import over a session": (["import", "{story}", "{url}#main"], "is there already"),
     "memory": (["show", "memory:#x"], "no such session"),
