@@ -237,7 +237,7 @@ def _first_note(
     agent: Agent | AsyncAgent, capabilities: Capabilities, remember: Mapping[str, object] | None
 ) -> str:
     """Return the text of the note `began`. Without a judge the summaries of the run are accepted openly."""
-    counter = agent.counter or default_counter()
+    counter = default_counter() if agent.counter is None else agent.counter
     counting = _counting(agent.model, capabilities, counter) or Counting(0)
     judged = agent.judge is not None
     policy = writing(first_policy(agent.policy, is_judged=judged), agent.summarizer)

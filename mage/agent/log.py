@@ -401,8 +401,15 @@ def decode_answer(
 
 def encode_failure(error: EffectError) -> dict[str, object]:
     """Return as JSON why there is no answer."""
-    said = {field.name: getattr(error, field.name) for field in attrs.fields(Failure)}
-    return {"failed": encode("failed", Failure(**said))}
+    failure = Failure(
+        error.fault,
+        error.detail,
+        error.usage,
+        error.retry_after,
+        bool(error.shorter_may_help),  # the error is another's, who may have left these two as they came
+        error.model or "",
+    )
+    return {"failed": encode("failed", failure)}
 
 
 def decode_failure(data: Mapping[str, object]) -> EffectError | None:
@@ -641,6 +648,8 @@ def began_note(
         *(PROGRAM, policy.document(), counter.name, counting.overhead, judged, counting.mode),
         tools=introduced.tools,
         manual=introduced.manual,
-        remembered=dict(remembered),
     )
-    return encoded(encode(BEGAN, said))
+    document = encode(BEGAN, said)
+    if remembered:  # any JSON of the host's, however deep: it is written as it is
+        document["remembered"] = dict(remembered)
+    return encoded(document)

@@ -13,7 +13,6 @@ log ends, the run goes live: `Replay` performs the ask, appends the answer, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
 from typing import Any, Final, Literal, assert_never, final
 
 import attrs
@@ -136,7 +135,7 @@ class _Session:
         self._meter_in = recorded.meter_in
         self._remembered = recorded.remembered
         self._remember = remember
-        self._tally = deepcopy(recorded.tally)
+        self._tally = recorded.tally.copy()
         self.counts = self._tally.counts
         self.effects = self._tally.effects
         self.lasting = set(lasting_of(self.effects))

@@ -154,7 +154,8 @@ def what_if(
         record, before = _record(found)
         said = _introduced(found, model, live)
         remembered = found.recorded.remembered if remember is None else remember
-        overhead = found.recorded.counter.count(fixed_prompt(model, said)) or found.recorded.overhead
+        prompt = fixed_prompt(model, said)
+        overhead = found.recorded.counter.count(prompt) if prompt else found.recorded.overhead
         first = began_note(
             policy or before.policy,
             found.recorded.counter,

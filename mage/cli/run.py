@@ -248,13 +248,13 @@ class _Found:
 
     Attributes:
         run: the run; None where no agent has run the session, or its log cannot be read.
-        head: the head at which it was read.
+        seen: the head and the number of redactions at which it was read: a redaction leaves the head as it is.
         is_new: whether the session has nothing but its task.
         is_anew: whether a new run begins where there was one.
     """
 
     run: RecordedRun | None = None
-    head: Head | None = None
+    seen: tuple[Head, int] | None = None
     is_new: bool = True
     is_anew: bool = False
 
@@ -307,7 +307,8 @@ def _found(kept: Kept, *, anew: bool) -> _Found:
                 raise
             return _Found(is_new=False, is_anew=True)
         is_anew = anew and found is not None
-        return _Found(found, session.head, is_new=session.version <= 1, is_anew=is_anew)
+        seen = (session.head, session.redactions)
+        return _Found(found, seen, is_new=session.version <= 1, is_anew=is_anew)
 
 
 # -- running ----------------------------------------------------------------------------------------------
@@ -345,7 +346,8 @@ def _ran(
             view_for(store, kept.name, quiet=quiet, by_hand=asks_user) as view,
             Session.open(store, kept.name, task=task, wait=False, on_event=view) as session,
         ):
-            known = found.run if session.head == found.head and not anew else None
+            is_same = (session.head, session.redactions) == found.seen
+            known = found.run if is_same and not anew else None
             outcome = run_in(agent, session, view, known, anew=anew, remember=asked.document)
     except Conflict:  # both began it, and the other was faster
         raise Refused(f"{kept}: {BESIDE}") from None

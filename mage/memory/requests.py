@@ -445,7 +445,7 @@ def require_parts(
     chosen = policy or Policy()
     if asked["judge"] is None:
         chosen = attrs.evolve(chosen, maintain=False)
-    return chosen, counter or default_counter(), heard_by(on_event)
+    return chosen, default_counter() if counter is None else counter, heard_by(on_event)
 
 
 @final

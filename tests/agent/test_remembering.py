@@ -49,6 +49,17 @@ def test_the_last_that_was_said_is_remembered(awaited: bool) -> None:
         assert rerun(store, "s").same
 
 
+def test_what_is_remembered_may_be_as_deep_as_json_is() -> None:
+    """It is the host's: what was taken at the beginning is written and read as it is."""
+    deep: dict[str, object] = {"end": 1}
+    for _ in range(700):
+        deep = {"next": deep}
+    store = MemoryStore()
+    run(store, deep, steps=2)
+    assert remembered(store, "s") == deep
+    assert rerun(store, "s").same
+
+
 def test_what_is_remembered_is_no_part_of_what_is_done() -> None:
     """The same run with it and without comes to the same state; without a run nothing is remembered."""
     one, other = MemoryStore(), MemoryStore()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import attrs
 import pytest
 
@@ -316,7 +319,9 @@ def test_an_answer_is_read_as_it_was_written(kind: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("error", [
-    EffectError("timeout", "late", retry_after=2.5, usage=Usage(1, 2)), EffectError("empty", "nothing")
+    EffectError("timeout", "late", retry_after=2.5, usage=Usage(1, 2)), EffectError("empty", "nothing"),
+    *[EffectError("server", "as a host makes it", shorter_may_help=loose, model=model)  # type: ignore[arg-type]
+      for loose, model in ((None, None), (1, ""), (re.search("a", "a"), "m"))],
 ])  # fmt: skip
 def test_a_failure_is_read_as_it_was_written(error: EffectError) -> None:
     """So does why there is none."""
@@ -325,6 +330,8 @@ def test_a_failure_is_read_as_it_was_written(error: EffectError) -> None:
     assert (read.fault, read.detail, read.retry_after, read.usage) == (
         error.fault, error.detail, error.retry_after, error.usage,
     )  # fmt: skip
+    assert (read.shorter_may_help, read.model) == (bool(error.shorter_may_help), error.model or "")
+    json.dumps(encode_failure(error))
     assert decode_failure({"value": 1}) is None
 
 

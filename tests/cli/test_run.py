@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -13,6 +13,7 @@ from mage import Session
 from mage.agent import Outcome, Policy
 from mage.agent.log import RecordedRun, find_run
 from mage.agent.reruns import run_of
+from mage.cli import run as run_module
 from mage.demo import shop
 from mage.session import Entry, Noted
 from mage.stores import Conflict, Head, open_store
@@ -106,6 +107,27 @@ def test_a_run_that_goes_on_reads_its_log_once(monkeypatch: pytest.MonkeyPatch) 
     assert read == [1, 2]  # the task alone, then the note that the run has begun
     mage("run", "--session", "w.db#a", "--policy", "max_steps=none")
     assert len(read) == 3
+
+
+def test_what_is_redacted_while_a_run_is_taken_up_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A redaction leaves the head as it is: the run that was read before it is read again, without the text."""
+    mage("run", "--offline", "--session", "w.db#a", "--max-steps", 3)
+    read: list[bool] = []
+
+    def counted(log: Sequence[Entry | Noted], counter: TokenCounter | None = None) -> RecordedRun | None:
+        read.append("Halden" in str(log))
+        return find_run(log, counter)
+
+    def redacting(*arguments: Any) -> Any:  # Any: what the function that it stands for takes and returns
+        assert mage("redact", "w.db#a", "Halden").status == 0
+        return made(*arguments)
+
+    made = run_module._agent
+    monkeypatch.setattr(run_module, "_agent", redacting)
+    monkeypatch.setattr("mage.agent.agent.find_run", counted)
+    monkeypatch.setattr("mage.cli.run.find_run", counted)
+    mage("run", "--session", "w.db#a", "--policy", "max_steps=5")
+    assert read == [True, False]
 
 
 def test_the_task_is_given_in_one_of_two_ways() -> None:
